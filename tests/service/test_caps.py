@@ -9,10 +9,10 @@ from understudy.errors import BudgetError, ParameterError, RefusalError
 from understudy.privacy import Neighbours
 from understudy.privacy.account import Account, ChargeState
 from understudy.privacy.transaction import Payment, Point
-from understudy.service import Budgets, Store
+from understudy.service import Budgets, Store, caps
 from understudy.service.caps import paid_answers, set_cap
 from understudy.service.served import Served
-from understudy.service.tables import cap_changes
+from understudy.service.tables import cap_changes, meta
 from understudy.trees.examples import septic_shock_example
 
 PRICE = 0.5
@@ -60,7 +60,8 @@ def test_a_cap_is_charged_and_only_its_rise_again(budgets, served, account):
         assert (live(budgets, served), charged(account)) == (wanted, paid)
     assert [charge.state for charge in account.history()] == [ChargeState.COMMITTED] * 2
     assert [charge.label.partition(" of ")[0] for charge in account.history()] == ["answers 1 to 4", "answers 5 to 8"]
-    assert {charge.pays_for for charge in account.history()} == {f"score {served.model_id}"}
+    what = f"score {served.model_id} of service {budgets.database}"
+    assert {charge.pays_for for charge in account.history()} == {what}
     assert all(charge.digest for charge in account.history())
 
 
@@ -175,12 +176,43 @@ def test_a_second_account_of_the_same_name_is_charged(budgets, served, account, 
     assert (charged(account), charged(other)) == (4, 4)
 
 
+def test_a_second_database_pays_for_its_own_answers(budgets, served, account, tmp_path):
+    set_cap(budgets, served, 2.0, account=account)
+    with Store.open(f"sqlite:///{tmp_path / 'other.db'}") as store:
+        other = Budgets(store)
+        for epsilon, paid in [(1.0, 6), (2.0, 8), (3.0, 10)]:
+            set_cap(other, served, epsilon, account=account)
+            assert charged(account) == paid, "both give answers, each with noise of its own"
+
+
+def test_charges_that_name_no_database_count_where_a_cap_was_set_on_them(store, budgets, served, account, tmp_path):
+    with pytest.MonkeyPatch.context() as before:
+        before.setattr(caps, "_paid_as", lambda *_: [f"score {served.model_id}"])
+        set_cap(budgets, served, 2.0, account=account)
+    with store.writing() as connection:  # as an earlier version left it
+        connection.execute(meta.delete().where(meta.c.name.in_(("identity", "unnamed"))))
+    with Store.open(f"sqlite:///{tmp_path / 'service.db'}") as upgraded:
+        here = Budgets(upgraded)
+        assert paid_answers(here, served, account) == 4
+        set_cap(here, served, 3.0, account=account)
+        assert charged(account) == 6
+    with Store.open(f"sqlite:///{tmp_path / 'other.db'}") as fresh:
+        other = Budgets(fresh)
+        for epsilon, paid in [(1.0, 8), (2.0, 10)]:
+            set_cap(other, served, epsilon, account=account)
+            assert charged(account) == paid
+
+
 def test_charges_of_other_models_do_not_count(budgets, served, account):
     set_cap(budgets, served, 2.0, account=account)
     again = Served(model=changed(served.model, version=2))
-    assert paid_answers(account, again) == 0
+    assert paid_answers(budgets, again, account) == 0
     set_cap(budgets, again, 1.0, account=account)
-    assert (charged(account), paid_answers(account, served), paid_answers(account, again)) == (6, 4, 2)
+    assert (charged(account), paid_answers(budgets, served, account), paid_answers(budgets, again, account)) == (
+        6,
+        4,
+        2,
+    )
 
 
 def test_what_is_refused_is_not_charged(budgets, served, tmp_path, monkeypatch):

@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 from sqlalchemy import Connection, Table, func, insert, select, update
@@ -122,6 +123,18 @@ class Budgets:
                 insert(cap_changes),
                 {"changed": now(), "model_id": model_id, "key_id": None, "cap": cap, "dataset": charged_to},
             )
+
+    @cached_property
+    def database(self) -> str:
+        """The name of the database, under which accounts pay for its caps."""
+        return self._store.identity
+
+    def was_charged_to(self, model_id: str, accounts: Sequence[str]) -> bool:
+        """Whether one of these accounts paid for a cap of the model before the database had a name."""
+        here = (cap_changes.c.model_id == model_id, cap_changes.c.dataset.in_(accounts))
+        with self._store.reading() as connection:
+            first = connection.execute(select(func.min(cap_changes.c.number)).where(*here)).scalar_one()
+        return first is not None and first <= self._store.unnamed_changes
 
     def grant(self, key_id: str, model_id: str, epsilon: float | Fraction) -> None:
         """The cap of one key on one model; not below what it has spent."""

@@ -10,7 +10,10 @@ a range of them. The charge is committed before the cap is set, so that no cap i
 on the way leaves a charge, held or committed, and no cap; the next run settles it and charges only what is missing.
 
 The answers on a data set have prices of their own, so a charge pays for a range of epsilon and of delta instead
-(:class:`~understudy.mechanisms.capped_answers.CappedAnswers`), and only in the database that it was made for.
+(:class:`~understudy.mechanisms.capped_answers.CappedAnswers`).
+
+A charge counts in the one database that it was made for, since each database counts for itself what was spent. Charges
+for models of earlier versions named none; they count where a cap was set on them.
 """
 
 import json
@@ -44,13 +47,15 @@ def set_cap(budgets: Budgets, served: Served, epsilon: float, *, account: Accoun
     budgets.register(served.model_id, name=served.name, price=price)
     call = _call_ledger(served)
     budgets.check_cap(served.model_id, epsilon)  # what is refused is refused before it is charged
-    what = _what(served)
+    paid_as = _paid_as(budgets, served, account)
+    what = paid_as[0]
 
     def quote(ledger: Ledger) -> Quote:
         return score_quote(served.model.method, ledger, answers=len(ledger))
 
-    _settle(account, what, quote)
-    allowed_answers, answers_paid = cap_of(epsilon) // served.price, paid_answers(account, served)
+    for each in paid_as:
+        _settle(account, each, quote)
+    allowed_answers, answers_paid = cap_of(epsilon) // served.price, paid_answers(budgets, served, account)
     if allowed_answers - answers_paid > MOST_CALLS:
         raise RefusalError(
             f"the cap would allow {allowed_answers - answers_paid:,} further answers; one charge covers at most "
@@ -59,15 +64,19 @@ def set_cap(budgets: Budgets, served: Served, epsilon: float, *, account: Accoun
     if allowed_answers > answers_paid:
         score = f"the score {served.name}, version {served.model.version} ({served.model_id[:16]})"
         ledger = Ledger(call.entries * (allowed_answers - answers_paid))
-        label = f"answers {answers_paid + 1:,} to {allowed_answers:,} of {score}"
+        label = f"answers {answers_paid + 1:,} to {allowed_answers:,} of {score} (service {budgets.database[:12]})"
         _charge(account, what, quote(ledger), label=label)
     budgets.set_cap(served.model_id, epsilon, charged_to=account.identity)
 
 
-def paid_answers(account: Account, served: Served) -> int:
-    """How many answers of this very model the account has paid for; a charge that is held may still be given back."""
+def paid_answers(budgets: Budgets, served: Served, account: Account) -> int:
+    """How many answers of this very model, given by the service of this database, the account has paid for.
+
+    A charge that is held may still be given back.
+    """
     call = _call_ledger(served).to_list()
-    return _committed(account, _what(served)).count(call[0]) // len(call)
+    paid = [entry for what in _paid_as(budgets, served, account) for entry in _committed(account, what)]
+    return paid.count(call[0]) // len(call)
 
 
 def set_data_cap(projects: Projects, data: str, cap: Amount, *, account: Account, database: str) -> None:
@@ -143,8 +152,11 @@ def _call_ledger(served: Served) -> Ledger:
     return scorer.call_ledger()
 
 
-def _what(served: Served) -> str:
-    return f"score {served.model_id}"
+def _paid_as(budgets: Budgets, served: Served, account: Account) -> list[str]:
+    """What charges for a model are for: this database; and any, where one of an earlier version was set on it here."""
+    model = f"score {served.model_id}"
+    earlier = [model] if budgets.was_charged_to(served.model_id, (account.identity, account.dataset)) else []
+    return [f"{model} of service {budgets.database}", *earlier]
 
 
 def _what_data(data: str, database: str) -> str:

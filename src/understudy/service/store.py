@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, make_url, select, text, update
+from sqlalchemy import URL, Connection, Engine, create_engine, event, func, inspect, make_url, select, text, update
 from sqlalchemy.dialects.postgresql import insert as postgres_insert
 from sqlalchemy.dialects.sqlite import insert as lite_insert
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
@@ -26,7 +26,7 @@ from understudy.extras import need
 from understudy.files import make_empty, open_lock
 from understudy.loading import loading
 from understudy.service.secret import ServiceSecret
-from understudy.service.tables import meta
+from understudy.service.tables import cap_changes, meta
 from understudy.service.upgrades import bring_up
 
 DEFAULT_DATABASE = "sqlite:///understudy-service.db"
@@ -62,6 +62,12 @@ class Store:
         """A random name of its own: what an account paid for in one database counts in no other."""
         with self.reading() as connection:
             return str(connection.execute(select(meta.c.text).where(meta.c.name == "identity")).scalar_one())
+
+    @property
+    def unnamed_changes(self) -> int:
+        """The last change of a cap that was made before the database had a name; 0 for one that always had."""
+        with self.reading() as connection:
+            return int(connection.execute(select(meta.c.text).where(meta.c.name == "unnamed")).scalar_one())
 
     @classmethod
     def open(cls, database: str, *, secret_file: Path | None = None, connections: int = 20) -> "Store":
@@ -158,12 +164,14 @@ class Store:
                 connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _SETUP_LOCK})
             bring_up(connection)
             put = self.insert_if_absent(meta)
+            changes = connection.execute(select(func.max(cap_changes.c.number))).scalar_one() or 0
             connection.execute(
                 put,
                 [
                     {"name": "schema", "text": SCHEMA_VERSION},
                     {"name": "secret", "text": self.secret.mark},
                     {"name": "identity", "text": secrets.token_hex(16)},
+                    {"name": "unnamed", "text": str(changes)},
                 ],
             )
             self._compare({row.name: row.text for row in connection.execute(select(meta))})  # or nothing was done
