@@ -55,6 +55,7 @@ def describe(camera: Camera) -> None:
     """From a file to a codebook."""
     camera.take("welcome")
     camera.click("Add a data set", "link")
+    camera.take("new")
     camera.click("Look at the first rows")
     camera.wait("Do these rows look right")
     camera.take("data")
@@ -65,8 +66,14 @@ def describe(camera: Camera) -> None:
     camera.take("column")
     camera.goto("/d/stays/codebook/review")
     camera.take("review")
+    camera.goto("/d/stays/codebook/rules")
+    camera.click("Look for rules")
+    camera.page.locator("input[name=accept]").first.wait_for()
+    camera.take("rules")
     camera.goto("/d/stays/codebook/attest")
     camera.take("attest")
+    camera.goto("/d/stays/codebook/difference")
+    camera.take("changes")
     link(camera)
 
 
