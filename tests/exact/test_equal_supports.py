@@ -24,10 +24,16 @@ from understudy.mechanisms.bounded_sums import GroupValues, noisy_means
 from understudy.mechanisms.drafting import cell_scores, private_splits, quantile_scores
 from understudy.mechanisms.exponential import penalties
 from understudy.mechanisms.flow_measurements import FlowMeasurements, FlowMeter
-from understudy.mechanisms.gaussian_measurements import MOST_COPIES, GaussianMeasurements, Meter
+from understudy.mechanisms.gaussian_measurements import (
+    MOST_COPIES,
+    GaussianMeasurements,
+    Meter,
+    gaussian_sums_event,
+)
 from understudy.mechanisms.labelled import UNIT, Grove, grove_sums, pooled
 from understudy.mechanisms.record_sums import LEAN, RecordSums
 from understudy.mechanisms.stream import Stream
+from understudy.mechanisms.vector_sums import Lengths, VectorSums, noisy_vector_sums, vector_sums_event
 from understudy.privacy import Neighbours, Secret
 from understudy.privacy.events import Event
 from understudy.privacy.ledger import Entry, Ledger
@@ -388,6 +394,40 @@ def test_flows_depend_on_noisy_whole_numbers_alone(noise, name, moving, group):
         assert found[0] == found[1]
 
 
+# --- sums of vectors --------------------------------------------------------------------------------------------------
+
+VECTORS = np.array([[3, -1], [0, 4]])
+
+
+@pytest.mark.parametrize("record", [0, 1])
+@pytest.mark.parametrize("delta", [None, 1e-6], ids=["Laplace", "Gaussian"])
+def test_sums_of_vectors_depend_on_noisy_whole_numbers_alone(noise, delta, record):
+    """One record more, for whose vector the noise makes up."""
+    pure = vector_sums_event(VectorSums, epsilon=1.0, moved=4, neighbours=AR)
+    event = pure if delta is None else gaussian_sums_event(epsilon=1.0, delta=delta, neighbours=AR)
+
+    def summed(table):
+        return noisy_vector_sums(
+            Secret(CountTable.dense(("a",), table)),
+            lambda codes: (np.zeros(len(codes), dtype=np.int64), VECTORS[codes[:, 0].astype(np.int64)]),
+            slots=1,
+            width=2,
+            lengths=Lengths(moved=4, squared=16),
+            event=event,
+            stream=Stream.seeded(1),
+        ).values.tobytes()
+
+    for count in COUNTS:
+        before = np.array([count + 1, 5], dtype=np.int64)
+        after = before + (np.arange(2) == record)
+        for numbers in some_noise(1, 2):
+            found = [
+                noise.of(lambda table=table: summed(table), drawn)
+                for table, drawn in zip((before, after), (numbers, moved(numbers, VECTORS[record])), strict=True)
+            ]
+            assert found[0] == found[1]
+
+
 # --- no mechanism is forgotten ----------------------------------------------------------------------------------------
 
 CHECKED = {
@@ -404,6 +444,7 @@ CHECKED = {
         f"flow_measurements.FlowMeter.{name}": "test_flows_depend_on_noisy_whole_numbers_alone"
         for name in ("pairs", "homes", "listed", "characteristic")
     },
+    "vector_sums.noisy_vector_sums": "test_sums_of_vectors_depend_on_noisy_whole_numbers_alone",
     "labelled.grove_sums": "test_noisy_votes_depend_on_noisy_whole_numbers_alone",
 }
 """Mechanisms that return floats, and the test above that holds each."""

@@ -56,7 +56,7 @@ NAMES = (
     "journal", "settings of a journal", "CSV", "Parquet", "zip", "gzip", "workbook", "account", "public key", "notice",
     "model key", "service secret", "verified manifest", "verified table", "signature", "sav", "zsav", "por", "dta",
     "xpt", "sas7bdat", "DuckDB", "service database", "flows", "places", "origins", "regions", "rings", "sizes",
-    "outlines",
+    "outlines", "data sets",
 )  # fmt: skip
 
 

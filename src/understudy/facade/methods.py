@@ -33,6 +33,7 @@ def needed_numbers(method: str) -> dict[str, Option]:
 def facts_by_room() -> dict[str, tuple[MethodFacts, ...]]:
     """The facts of all methods, by what is released."""
     from understudy.anonymize.facts import FACTS as ANONYMIZE
+    from understudy.answers.facts import FACTS as ANSWERS
     from understudy.commute.facts import FACTS as COMMUTE
     from understudy.histories.recipe import Histories
     from understudy.reconstruct.facts import FACTS as RECONSTRUCT
@@ -47,6 +48,7 @@ def facts_by_room() -> dict[str, tuple[MethodFacts, ...]]:
         "Beside them": OTHER,
         "Commuting tables": COMMUTE,
         "Risk scores": (*TREES.values(), SERVICE),
+        "Answers on the real data": ANSWERS,
         "Anonymised tables": ANONYMIZE,
         "Averages": RECONSTRUCT,
     }

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 At = Callable[[str, str], Callable[[Callable[[Request], Awaitable[Response]]], Any]]
 Reply = Callable[[Any], Response]
 
-MOST_BYTES = 16 * 1024
+MOST_BYTES = 64 * 1024  # 2,000 characters may be written as 12 bytes each
 _MOST_LEVELS = 200
 _TERMS = ("level", "target")
 _PRICE = ("epsilon", "delta")
