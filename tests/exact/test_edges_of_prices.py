@@ -10,15 +10,34 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from understudy.errors import ParameterError, RefusalError
-from understudy.mechanisms import laplace_tables, leaf_answers, people_histogram, record_sums, rule_support, vector_sums
+from understudy.errors import DataError, ParameterError, RefusalError
+from understudy.mechanisms import (
+    labelled,
+    laplace_tables,
+    leaf_answers,
+    people_histogram,
+    record_sums,
+    rule_support,
+    vector_sums,
+)
 from understudy.mechanisms.capped_answers import CappedAnswers
 from understudy.mechanisms.discrete_gaussian import LEAST_VARIANCE
 from understudy.mechanisms.exact_laplace import COUNT_LIMIT, MAX_SCALE
 from understudy.mechanisms.gaussian_measurements import LEAST_DELTA, GaussianMeasurements, Meter, gaussian_sums_event
 from understudy.mechanisms.histogram import GeometricHistogram
 from understudy.mechanisms.histories import HistoryMeasurements, history_event
-from understudy.mechanisms.labelled import Cells
+from understudy.mechanisms.labelled import (
+    UNIT,
+    Cells,
+    Grove,
+    grove_sums,
+    kept_leaf_counts,
+    labelled_cells,
+    noisy_leaf_counts,
+    pooled,
+    set_aside,
+    split_apart,
+)
 from understudy.mechanisms.laplace_tables import noisy_tables, share_of
 from understudy.mechanisms.leaf_answers import (
     call_ledger,
@@ -31,6 +50,14 @@ from understudy.mechanisms.leaf_answers import (
 )
 from understudy.mechanisms.max_norm import _exp_minus, _geometric, acceptance, max_norm_event, max_norm_noise
 from understudy.mechanisms.people_histogram import noisy_people, people_histogram_event
+from understudy.mechanisms.prediction import (
+    PerturbedPrediction,
+    draw_predicted,
+    fitted_in_secret,
+    open_for_predictions,
+    to_units,
+    unit_bits,
+)
 from understudy.mechanisms.record_sums import LEAN, RecordSums, moments_squared, sums_squared, vectors
 from understudy.mechanisms.rule_support import RuleSupport, rule_support_event, supported
 from understudy.mechanisms.stability import stability_delta
@@ -48,6 +75,7 @@ from understudy.mechanisms.vector_sums import (
 )
 from understudy.privacy import Neighbours, Secret
 from understudy.privacy.guarantees import ApproxDP, NoFormal, PureDP
+from understudy.privacy.ledger import Entry, Ledger
 from understudy.sources import CountTable
 
 AR, RO = Neighbours.ADD_REMOVE, Neighbours.REPLACE
@@ -423,3 +451,142 @@ def test_sums_of_records_are_for_records_that_come_or_go():
     event = gaussian_sums_event(epsilon=1.0, delta=1e-6, neighbours=RO)
     with pytest.raises(RefusalError, match="add-remove neighbours only"):
         RecordSums(cells=Secret(None), meter=Meter(event, Stream.of_seed(1)))
+
+
+# ---- perturbed predictions
+
+
+def test_the_price_of_perturbed_predictions():
+    event = PerturbedPrediction(alpha=Fraction(1, 2), levels=(2, 1, 3), draws=5, neighbours=RO)
+    each = math.log(3)
+    assert each <= event.per_draw <= each * (1 + 1e-14)
+    claim = event.guarantee()
+    assert 10 * each <= claim.epsilon <= 10 * each * (1 + 1e-14) and claim.neighbours is RO
+    assert event.scaled(Fraction(3)).alpha == Fraction(3, 2)
+    for order in (1.5, 2.0, 8.0):
+        total = 0.0
+        for levels in (2, 3):
+            sure, other = (1.5 / (1 + levels / 2), 0.5 / (1 + levels / 2))
+            rest = (levels - 2) * other
+            total += math.log(sure**order * other ** (1 - order) + other**order * sure ** (1 - order) + rest) / (
+                order - 1
+            )
+        [curve] = event.renyi(np.array([order]))
+        assert 5 * total * (1 - 1e-12) <= curve <= 5 * total * (1 + 1e-12)
+    assert event.renyi(np.array([1e6]))[0] <= 10 * each * (1 + 1e-12), "no more than the pure price"
+    for wrong in ({"alpha": Fraction(0)}, {"levels": ()}, {"levels": (0,)}, {"draws": 0}):
+        with pytest.raises(ParameterError):
+            PerturbedPrediction(**{"alpha": Fraction(1), "levels": (2,), "draws": 1, "neighbours": AR, **wrong})
+
+
+def test_predictions_in_whole_units():
+    broken = [[np.nan, 1.0], [-0.5, 1.5], [np.inf, 1.0], [0.0, 0.0], [1e308, 1e308]]
+    assert to_units(np.array(broken), bits=4).tolist() == [[8, 8]] * 5
+    assert to_units(np.array([[0.0, 2.0], [1.0, 2.0], [3.0, 1.0]]), bits=4).tolist() == [[0, 16], [5, 11], [12, 4]]
+    assert (unit_bits(Fraction(1), 4), unit_bits(Fraction(1, 1 << 50), 2)) == (40, 50)
+    assert unit_bits(Fraction(1 << 30), 2) == 62 - (1 + (1 << 31)).bit_length()
+    assert unit_bits(Fraction(1 << 50), 4) == 9
+    refused = ((Fraction(1, 3), 2), (Fraction(1, 1 << 61), 2), (Fraction(1 << 55), 1 << 8), (Fraction(1 << 50), 32))
+    for alpha, levels in refused:
+        with pytest.raises(RefusalError, match="does not fit exact 63-bit weights"):
+            unit_bits(alpha, levels)
+
+
+class Picking:
+    """Gives the picks of a list, and notes below what they were asked for."""
+
+    def __init__(self, *picks):
+        self.picks, self.asked = list(picks), []
+
+    def below_each(self, limits):
+        self.asked.append(limits.tolist())
+        return np.array(self.picks.pop(0), dtype=np.uint64)
+
+
+def test_draws_follow_the_perturbed_prediction():
+    bits = unit_bits(Fraction(1), 2)
+    whole = 1 << bits
+    predicted = np.array([[0.25, 0.75]] * 4)
+    edge = whole // 4 + whole
+    stream = Picking([0, edge - 1, edge, 3 * whole - 1])
+    assert draw_predicted(predicted, alpha=Fraction(1), stream=stream).tolist() == [0, 0, 1, 1]
+    assert stream.asked == [[3 * whole] * 4]
+    # level 0 is allowed and held to; what the perturbation alone causes becomes an allowed level
+    inside = np.array([[True, False, True]] * 3)
+    stream = Picking([0, 3 * whole // 2 + 1, 4 * whole - 1], [1])
+    found = draw_predicted(np.array([[0.5, 0.25, 0.5]] * 3), alpha=Fraction(1), stream=stream, inside=inside)
+    assert found.tolist() == [0, 2, 2] and stream.asked == [[4 * whole] * 3, [2]]
+    nothing = Picking([whole + 1], [0])
+    assert draw_predicted(
+        np.array([[0.0, 1.0, 0.0]]), alpha=Fraction(1), stream=nothing, inside=inside[:1]
+    ).tolist() == [0]
+    assert nothing.asked == [[4 * whole]]
+
+
+def test_models_are_opened_only_against_a_ledger_that_pays():
+    event = PerturbedPrediction(alpha=Fraction(1), levels=(2,), draws=1, neighbours=AR)
+    paying = Ledger((Entry(stage="rows", reads="rows", event=event),))
+    models = fitted_in_secret(Secret("counts"), lambda counts: [counts])
+    assert open_for_predictions(models, event=event, ledger=paying) == ["counts"]
+    for ledger in (Ledger(), Ledger((Entry(stage="rows", reads="rows", event=event.scaled(Fraction(2))),))):
+        with pytest.raises(RefusalError, match="does not pay"):
+            open_for_predictions(models, event=event, ledger=ledger)
+
+
+# ---- labelled records
+
+
+def test_labelled_records_are_put_together():
+    table = CountTable.sparse(("x", "y"), (2, 3), np.array([[0, 0], [0, 1], [0, 2], [1, 1]]), np.array([2, 3, 4, 5]))
+    held = labelled_cells(Secret(table), target="y", positive=1).open()
+    assert (held.codes.tolist(), held.counts.tolist()) == ([[0], [1]], [[6, 3], [0, 5]])
+    wide = CountTable.sparse(("x", "y"), (257, 2), np.array([[0, 0]]), np.array([1]))
+    with pytest.raises(RefusalError, match="more than 256"):
+        labelled_cells(Secret(wide), target="y", positive=1)
+    limit = CountTable.sparse(("x", "y"), (256, 300), np.array([[255, 0]]), np.array([1]))
+    assert labelled_cells(Secret(limit), target="y", positive=1).open().codes.tolist() == [[255]]
+    for codes, counts in (
+        (np.zeros(2), np.zeros((2, 2))),
+        (np.zeros((2, 1)), np.zeros((3, 2))),
+        (np.zeros((2, 1)), np.zeros((2, 3))),
+    ):
+        with pytest.raises(DataError, match="do not fit together"):
+            pooled(codes, counts)
+    none = pooled(np.zeros((3, 0), np.uint8), np.array([[1, 0], [2, 1], [0, 4]]))
+    assert none.counts.tolist() == [[3, 5]] and pooled(np.zeros((0, 2)), np.zeros((0, 2))).codes.shape == (0, 2)
+
+
+def test_records_are_split_apart_one_by_one():
+    cells = Cells(codes=np.array([[0], [1]], dtype=np.uint8), counts=np.array([[2, 1], [0, 1]]))
+    stream = Picking([0, 1, 1, 0])
+    parts = [part.open() for part in split_apart(Secret(cells), 2, stream)]
+    assert stream.asked == [[2] * 4]
+    assert [(part.codes.tolist(), part.counts.tolist()) for part in parts] == [
+        ([[0], [1]], [[1, 0], [0, 1]]), ([[0]], [[1, 1]]),
+    ]  # fmt: skip
+    training, aside = set_aside(Secret(cells), one_in=3, stream=Picking([0, 1, 2, 2]))
+    assert (aside.open().counts.tolist(), training.open().counts.tolist()) == ([[1, 0]], [[1, 1], [0, 1]])
+
+
+def test_leaves_and_groves_without_noise(monkeypatch):
+    monkeypatch.setattr(labelled, "discrete_laplace", lambda exact, **_how: exact)
+    monkeypatch.setattr(labelled, "max_norm_noise", lambda dimensions, **_how: [UNIT] * dimensions)
+    cells = Secret(Cells(codes=np.array([[0], [1]], dtype=np.uint8), counts=np.array([[2, 1], [0, 3]])))
+    counts, entry = noisy_leaf_counts(cells, lambda codes: codes[:, 0] * 0, 2, epsilon=0.5, stream=None, reads="r")
+    assert counts.tolist() == [[2, 4], [0, 0]] and entry.guarantee == PureDP(epsilon=0.5, neighbours=AR)
+    groves = [Grove(feature=0, lean=(UNIT, -UNIT)), Grove(feature=0, lean=(UNIT // 2, 0))]
+    words = {"epsilon": 0.5, "stream": None, "reads": "r"}
+    sums, scale, entry = grove_sums(cells, groves, lambda codes: np.array([0.25, 0.75]), limit=UNIT, **words)
+    # two of -1/4 and one of 3/4 lean to the first; three of 1/4 lean away
+    assert sums.tolist() == [0.25 - 0.75 + 1, 0.125 + 1] and scale == 2.0
+    assert entry.guarantee == PureDP(epsilon=0.5, neighbours=AR) and entry.event.dimensions == 2
+    cut, scale, entry = grove_sums(cells, groves[:1], lambda codes: np.array([0.25, 0.75]), limit=UNIT // 8, **words)
+    assert cut.tolist() == [(-2 + 1 - 3) / 8 + 1] and scale == 0.25 and entry.event.sensitivity == UNIT // 8
+    empty = Secret(Cells(codes=np.zeros((0, 1), np.uint8), counts=np.zeros((0, 2), np.int64)))
+    assert grove_sums(empty, groves, lambda codes: 1 / 0, limit=UNIT, **words)[0].tolist() == [1.0, 1.0]
+    for lean in ((UNIT + 1,), (-UNIT - 1,), (0.5,)):
+        with pytest.raises(ValueError, match="whole numbers"):
+            Grove(feature=0, lean=lean)
+    assert [table.tolist() for table in kept_leaf_counts(cells, lambda codes: codes[:, 0], 2).open()] == [
+        [[2, 1], [0, 3]]
+    ]

@@ -4,17 +4,21 @@ On SQLite alone, without threads: what runs at once has tests of its own.
 """
 
 import time
+from collections import OrderedDict
 from fractions import Fraction
 from types import SimpleNamespace
 
 import pytest
 from sqlalchemy import insert, update
 
+from understudy.answers import parse_question
+from understudy.codebook import Categorical, Codebook
 from understudy.errors import BudgetError, ParameterError
 from understudy.service import Budgets, KeyBook
 from understudy.service import keys as keys_module
 from understudy.service.amounts import Amount, cap_of, delta_of, epsilon_of, price_of
 from understudy.service.budgets import Balance, Charged, NoGrantError, SpentError
+from understudy.service.data_sets import DataSet, Rules, Terms, _remember, _rules, read_data_sets
 from understudy.service.projects import Asked, NoMemberError, Projects, Status, UncoveredError
 from understudy.service.purses import Attempts, NotCovered, Purse, take
 from understudy.service.tables import answers, grants, members, models, payments
@@ -422,3 +426,80 @@ def test_altered_books_of_projects_are_noticed(office):
             connection.execute(change)
         said = office.projects.faults()
         assert len(said) == len(faults) and all(words in fault for words, fault in zip(faults, said, strict=True)), said
+
+
+# ---- data sets
+
+
+BOOK = Codebook(columns=(Categorical(name="sex", levels=("F", "M")), Categorical(name="ward", levels=("a", "b"))))
+
+
+def stub_set(**rules):
+    """A data set of which only the rules are looked at; the release knows of 30 women and of 10 men."""
+    sizes = {"count by sex": (30.0, 10.0), "count where sex=F": (30.0,), "count by ward": (30.0, None)}
+    tried = lambda question, _plan: [SimpleNamespace(estimate=size) for size in sizes[question.text]]  # noqa: E731
+    return SimpleNamespace(rules=Rules(**rules), book=BOOK, tried=tried)
+
+
+@pytest.mark.parametrize(
+    ("rules", "text", "price", "broken"),
+    [
+        ({}, "count by sex", 9.0, 0),
+        ({"columns": ("sex",)}, "count by sex", 1.0, 0),
+        ({"columns": ("sex",)}, "count by ward", 1.0, 1),
+        ({"epsilon": 0.5}, "count", 0.5, 0),
+        ({"epsilon": 0.5}, "count", 0.500000001, 1),
+        ({"smallest": 10}, "count by sex", 1.0, 0),
+        ({"smallest": 11}, "count by sex", 1.0, 1),
+        ({"smallest": 30}, "count where sex=F", 1.0, 0),
+        ({"smallest": 31}, "count where sex=F", 1.0, 1),
+        ({"smallest": 31}, "count", 1.0, 0),
+        ({"smallest": 1}, "count by ward", 1.0, 1),
+        ({"columns": ("ward",), "epsilon": 0.1, "smallest": 99}, "count by sex", 1.0, 3),
+    ],
+)
+def test_rules_at_their_edges(rules, text, price, broken):
+    prepared = SimpleNamespace(question=parse_question(text, BOOK), price=Amount.price(price), plan=None)
+    assert len(DataSet.broken_rules(stub_set(**rules), prepared)) == broken
+
+
+def test_rules_of_a_file():
+    assert _rules("x", {}) == Rules() and Rules(columns=("a",)).to_dict()["columns"] == ["a"]
+    assert Rules().to_dict() == {"columns": None, "epsilon": None, "smallest": None}
+    table = {"columns": ["sex"], "epsilon": 0.5, "smallest": 30}
+    assert _rules("x", table) == Rules(columns=("sex",), epsilon=0.5, smallest=30)
+    for wrong in ({"other": 1}, {"columns": "sex"}, {"columns": [1]}, {"epsilon": 0}, {"smallest": 0.5}):
+        with pytest.raises(ParameterError):
+            _rules("x", wrong)
+    for level in (0.4, 1.0):
+        with pytest.raises(ParameterError):
+            Terms(epsilon=1.0, level=level)
+    known = OrderedDict((number, number) for number in range(256))
+    _remember(known, "new", 1)
+    assert len(known) == 256 and 0 not in known and known["new"] == 1
+
+
+def test_a_file_of_data_sets_is_checked(tmp_path):
+    path = tmp_path / "data.toml"
+
+    def read(text):
+        path.write_text(text, encoding="utf-8")
+        return read_data_sets(path)
+
+    whole = '[stays]\nsource = "s"\ncodebook = "c"\naccount = "a"\n'
+    assert list(read(whole)) == list(read("format = 1\n" + whole)) == ["stays"]
+    for text, words in (
+        ("format = 2\n" + whole, "of format 2"),
+        ("", "names no data set"),
+        ("format = 1\n", "names no data set"),
+        (whole.replace("stays", "Stays"), "small letters"),
+        ("stays = 1\n", "is no table"),
+        (whole.replace('account = "a"\n', ""), "lacks account"),
+        (whole + "release = 1\n", "cannot have 'release'"),
+        (whole + "other = 1\n", "cannot have 'other'"),
+        (whole + 'review = "never"\n', "review"),
+        (whole + 'unknown = "guess"\n', "unknown"),
+        (whole + "[stays.rules]\nother = 1\n", "the rules are columns"),
+    ):
+        with pytest.raises(ParameterError, match=words):
+            read(text)
