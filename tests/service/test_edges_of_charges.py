@@ -13,8 +13,12 @@ from sqlalchemy import insert, update
 
 from understudy.answers import parse_question
 from understudy.codebook import Categorical, Codebook
-from understudy.errors import BudgetError, ParameterError
-from understudy.service import Budgets, KeyBook
+from understudy.errors import BudgetError, ParameterError, RefusalError
+from understudy.mechanisms.leaf_answers import call_ledger
+from understudy.privacy import Neighbours
+from understudy.privacy.account import Account
+from understudy.privacy.provenance import DECLARED
+from understudy.service import Budgets, KeyBook, caps
 from understudy.service import keys as keys_module
 from understudy.service.amounts import Amount, cap_of, delta_of, epsilon_of, price_of
 from understudy.service.budgets import Balance, Charged, NoGrantError, SpentError
@@ -22,6 +26,7 @@ from understudy.service.data_sets import DataSet, Rules, Terms, _remember, _rule
 from understudy.service.projects import Asked, NoMemberError, Projects, Status, UncoveredError
 from understudy.service.purses import Attempts, NotCovered, Purse, take
 from understudy.service.tables import answers, grants, members, models, payments
+from understudy.trees.scorers import CallForest
 
 MODEL, CAP = "m" * 64, Amount.cap(1.0, 1e-6)
 
@@ -399,6 +404,8 @@ def test_caps_of_projects(office):
     projects.create("two", "stays", CAP)
     with pytest.raises(ParameterError, match="a key asks for one project"):
         projects.join("two", office.key, CAP)
+    projects.set_cap("two", Amount.cap(0.5))
+    assert [entry["delta"] for entry in projects.ledger("stays") if entry["of"] == "project two"] == [1e-6, 0.0]
     assert projects.check_data_cap("new", CAP, account="b") is None and projects.account_of("new") is None
     assert projects.account_of("stays") == "a" * 32
     assert [(each["project"], len(each["members"])) for each in projects.all()] == [("one", 1), ("two", 0)]
@@ -503,3 +510,58 @@ def test_a_file_of_data_sets_is_checked(tmp_path):
     ):
         with pytest.raises(ParameterError, match=words):
             read(text)
+
+
+# ---- caps that an account pays for
+
+
+def test_a_cap_of_a_data_set_is_charged_once_and_in_one_database(lite, tmp_path):
+    account = Account.create(
+        tmp_path / "a.account", dataset="stays", epsilon=9.0, delta=1e-3, neighbours=Neighbours.ADD_REMOVE
+    )
+    projects, here = Projects(lite), {"account": account, "database": "d" * 32}
+    what = f"answers on stays of service {here['database']}"
+
+    def paid():
+        return caps.paid_amount(account, "stays", here["database"]), account.spent().epsilon, account.spent().delta
+
+    for cap, charges in (
+        (Amount.cap(1.0), 1),
+        (Amount.cap(1.0), 1),
+        (Amount.cap(0.5), 1),
+        (Amount.cap(1.0, 1e-6), 2),
+        (Amount.cap(2.0, 1e-6), 3),
+    ):
+        caps.set_data_cap(projects, "stays", cap, **here)
+        assert len(account.paid_for(what)) == charges and projects.budget_of("stays").cap == cap
+        caps.check_paid(projects, "stays", **here)
+    amount, epsilon, delta = paid()
+    assert (amount, epsilon) == (Amount.cap(2.0, 1e-6), 2.0) and 1e-6 <= delta <= 1e-6 * (1 + 1e-12)
+    with pytest.raises(RefusalError, match="has paid for epsilon 0"):
+        caps.check_paid(projects, "stays", account=account, database="e" * 32)
+
+
+def test_answers_that_were_paid_for_are_counted_in_whole_calls(monkeypatch):
+    call = call_ledger(Fraction(4), 2)
+    monkeypatch.setattr(caps, "_paid_as", lambda *_words: ["here", "before"])
+    monkeypatch.setattr(caps, "_committed", lambda _account, _what: call.to_list() * 3)
+    served = SimpleNamespace(model=SimpleNamespace(scorer=CallForest.__new__(CallForest)), promises=True, name="m")
+    monkeypatch.setattr(CallForest, "call_ledger", lambda _scorer: call)
+    assert caps.paid_answers(None, served, None) == 6
+    for changed in ({"promises": False}, {"model": SimpleNamespace(scorer=None)}):
+        with pytest.raises(RefusalError, match="has no proved price"):
+            caps.paid_answers(None, SimpleNamespace(**{**vars(served), **changed}), None)
+
+
+@pytest.mark.parametrize("relation", [Neighbours.ADD_REMOVE, Neighbours.REPLACE])
+def test_a_question_is_priced_for_the_relation_of_its_account(relation):
+    account = SimpleNamespace(neighbours=relation)
+    stub = SimpleNamespace(name="x", book=BOOK, account=account, release=None, _provenance=DECLARED, _compared={})
+    prepared = DataSet._prepare(stub, "count", Terms(epsilon=0.5))
+    assert prepared.stated.total.neighbours is relation and prepared.price == Amount.price(0.5)
+
+
+def test_rules_that_nobody_could_judge_are_refused():
+    for rules, words in ((Rules(columns=("sex", "age")), "allow the columns 'age'"), (Rules(smallest=5), "no release")):
+        with pytest.raises(ParameterError, match=words):
+            DataSet(name="x", address="nowhere.csv", book=BOOK, account=None, rules=rules)
