@@ -211,6 +211,12 @@ def test_charges_by_hand(till):
     assert budgets.faults() == [] and budgets.balances("nobody") == {}
 
 
+def test_a_question_under_way_is_not_paid_for_beside_a_new_one(till):
+    assert till.budgets.charge(till.key, MODEL, [b"a"]).paid == {b"a": 1}
+    both = till.budgets.charge(till.key, MODEL, [b"a", b"b"])
+    assert both == Charged(stored={}, paid={b"b": 1}, waiting=(b"a",)) and till.budgets.faults() == []
+
+
 def test_an_abandoned_attempt_is_paid_for_again(till):
     assert till.budgets.charge(till.key, MODEL, [b"a"]).paid == {b"a": 1}
     with till.store.writing() as connection:
