@@ -366,12 +366,18 @@ def _try_module(module: str, sample: Sequence[Mutant], say: Callable[[str], obje
     with_tests(tests_of(module), work)
 
 
+def _file_of(test: str) -> Path:
+    return ROOT / "tests" / test.partition("::")[0]
+
+
 def repeated(number: int, seed: str, say: Callable[[str], object]) -> int:
     """Put in some mutants again that one test killed, of as many modules as there are: how many live now.
 
-    Only that one test runs, with and without the fault. ``seed`` decides which; code that has changed is left out.
+    Only that one test runs, with and without the fault. ``seed`` decides which. Code that has changed, and tests
+    whose file is gone, are left out.
     """
-    killers = {name: test for name, test in read_results()["killed"].items() if test not in ("", HANGS)}
+    noted = {name: test for name, test in read_results()["killed"].items() if test not in ("", HANGS)}
+    killers = {name: test for name, test in noted.items() if _file_of(test).is_file()}
     known = [mutant for mutant in all_mutants(modules()) if mutant.name in killers]
     random.Random(seed).shuffle(known)
     chosen = list({mutant.module: mutant for mutant in known}.values())[:number]
@@ -389,7 +395,7 @@ def repeated(number: int, seed: str, say: Callable[[str], object]) -> int:
             alive.extend([mutant.name] if ended.killer is None else [])
 
     warm_up()
-    files = {str(ROOT / "tests" / killers[mutant.name].partition("::")[0]) for mutant in chosen}
+    files = {str(_file_of(killers[mutant.name])) for mutant in chosen}
     with_tests(sorted(files), work)
     return len(alive)
 

@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 from types import SimpleNamespace
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import understudy as us
@@ -19,11 +20,12 @@ from understudy.privacy.card import card
 from understudy.privacy.editions import forecast_editions, like_charge
 from understudy.privacy.events import Event, event_from_dict
 from understudy.privacy.facts import MethodFacts
+from understudy.privacy.guarantees import ApproxDP, NoFormal, PureDP
 from understudy.privacy.ledger import Entry, Ledger
 from understudy.privacy.provenance import Made, Provenance
 from understudy.privacy.transaction import Payment, Point
 from understudy.release.manifest import describe
-from understudy.release.verify import _check_inputs
+from understudy.release.verify import _check_inputs, _check_rows, _promise_of_format_1
 
 FACTS = MethodFacts(
     name="x",
@@ -189,3 +191,55 @@ def test_events_that_nobody_knows_and_kinds_that_are_taken():
         type("Cheap", (Event,), {"kind": "geometric-histogram", "proof": None})
     assert event_from_dict(priced(1).entries[0].event.to_dict()) == priced(1).entries[0].event
     assert priced(1).entries[0].event.slack == 0.0
+
+
+def test_what_may_not_be_made_is_refused_before_it_is_paid_for(account, monkeypatch):
+    fit = fitted(account)
+
+    def refused(*_words, **_how):
+        raise ParameterError("its certificate was rejected")
+
+    monkeypatch.setattr(type(fit), "_check", refused)
+    with pytest.raises(ParameterError, match="rejected"):
+        fit.sample(5)
+    assert account.spent().epsilon == 0.0
+
+
+def test_only_rows_that_a_certificate_withheld_may_be_missing(tmp_path):
+    def problems(held, **manifest):
+        path = tmp_path / "rows.parquet"
+        pq.write_table(pa.table(held, schema=pa.schema([("a", pa.string()), ("b", pa.string())])), path)
+        said = []
+        looked = SimpleNamespace(
+            table=path,
+            tables=[path],
+            place=tmp_path,
+            manifest={"rows": {"number": len(held["a"])}, **manifest},
+            problems=said,
+            passed=[],
+            conclude=lambda wrong, _words: said.extend(wrong),
+        )
+        _check_rows(looked, BOOK)
+        return len(said)
+
+    none, some = {"a": [], "b": []}, {"a": ["x"], "b": ["0"]}
+    assert problems(none, certificate={"accepted": False}) == 0
+    assert problems(none, certificate={"accepted": True}) == problems(none) == 1
+    assert problems(some) == problems(some, certificate={"accepted": False}) == 0
+    assert problems({"a": ["z"], "b": ["0"]}, certificate={"accepted": False}) >= 1
+    assert problems(some, rows={"number": 2}) == 1
+
+
+def test_a_promise_of_the_first_format_is_compared_up_to_whom_it_protects():
+    manifest = {"rows": {"number": 5}, "route": "N"}
+    for total in (
+        PureDP(epsilon=1.0, neighbours=Neighbours.ADD_REMOVE),
+        ApproxDP(epsilon=1.0, delta=1e-6, neighbours=Neighbours.ADD_REMOVE),
+    ):
+        said = _promise_of_format_1(manifest, priced(1), total)
+        assert said.startswith("This file of 5 rows is (epsilon = 1") and said.endswith("-differentially private")
+        score = _promise_of_format_1({**manifest, "subject": "score"}, priced(1), total)
+        assert score.startswith("(epsilon = 1") and score.endswith("-differentially private")
+    none = NoFormal(why="w")
+    assert _promise_of_format_1(manifest, priced(1), none) == "This file of 5 rows has no formal privacy guaran"[:40]
+    assert _promise_of_format_1({**manifest, "subject": "score"}, priced(1), none) == "no formal privacy guarantee"
