@@ -62,3 +62,12 @@ def test_an_order_so_near_to_one_proves_nothing():
     """The limit itself is excluded: rounding could make its bound look better than it is."""
     assert smallest_epsilon([1.01], [0.5], 1e-6)[0] == math.inf
     assert smallest_epsilon([1.02], [0.5], 1e-6)[0] < math.inf
+
+
+def test_of_equal_bounds_the_first_order_is_stated():
+    assert smallest_epsilon([2.0, 3.0], [0.0, 0.0], 0.5) == (0.0, 2.0)
+
+
+def test_where_the_total_variation_only_just_fits_nothing_is_rounded_in_our_favour():
+    """The square of such a delta is 0 in floats."""
+    assert smallest_epsilon([2.0], [0.0], 1e-200)[0] > 400
