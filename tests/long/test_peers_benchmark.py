@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks import environments, peers, scores
+from benchmarks import answers, environments, peers, scores
 from benchmarks.utility import processes
 from benchmarks.utility.score import score
 from benchmarks.utility.tables import Task
@@ -103,7 +103,8 @@ def test_every_runner_has_a_script_and_an_environment():
     assert {path.stem for path in folder.glob("*.py")} - {"__init__", "common", "opendp_tables"} == set(
         environments.RUNNERS
     )
-    assert {*environments.RUNNERS.values(), *scores.PEERS} - {None} == set(environments.ENVIRONMENTS)
+    asked = {name for names in answers.PEERS.values() for name in names}
+    assert {*environments.RUNNERS.values(), *scores.PEERS, *asked} - {None} == set(environments.ENVIRONMENTS)
     assert all("==" in words[0] for words in environments.ENVIRONMENTS.values())
 
 

@@ -27,10 +27,17 @@ def helper_processes(count: int) -> Iterator[_Map]:
             yield spread
         except BaseException:
             running = list((getattr(pool, "_processes", None) or {}).values())
+            for item in list((getattr(pool, "_pending_work_items", None) or {}).values()):
+                # Python 3.11 tells cancelled work that its pool broke, which raises in a thread of the pool
+                item.future.set_exception = _nobody_listens
             pool.shutdown(wait=False, cancel_futures=True)
             for process in running:
                 process.terminate()
             raise
+
+
+def _nobody_listens(_: BaseException | None) -> None:
+    """In the place of telling a future how it ended."""
 
 
 @contextmanager
