@@ -69,7 +69,7 @@ def idle(tmp_path_factory, whole_stays):
 
 BAD = {
     "unknown column": ("mean of income", 0.5),
-    "code": ("linear charge ~ __import__('os').system('touch /tmp/h') ", 0.5),
+    "code": ("linear charge ~ __import__('os').system('touch here') ", 0.5),
     "more code": ("logistic died ~ open('x').read()", 0.5),
     "no order": ("mean of sex", 0.5),
     "200 terms": ("linear charge ~ " + " + ".join(f"I(charge**{n})" for n in range(2, 202)), 0.5),
