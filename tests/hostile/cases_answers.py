@@ -39,6 +39,7 @@ ANSWER_CASES = cases(
     ("no release", _asked("mean of age", "|--release|gone"), MISTAKE, ("gone",)),
     ("no measurements", _asked("logistic sex == 'F' ~ age", "|--release|@book"), MISTAKE, ("book.toml",)),
     ("a release as data", "@release|count|-c|@book|--epsilon|1|-o|out", MISTAKE, ("is a folder", "*.parquet")),
+    ("no epsilon", "@data|count|-c|@book|-o|out", MISTAKE, ("--epsilon", "no default", "Try 0.5")),
     ("data missing", "gone.csv|count|-c|@book|--epsilon|1|-o|out", MISTAKE, ("gone.csv",)),
     ("codebook missing", "@data|count|-c|gone.toml|--epsilon|1|-o|out", MISTAKE, ("gone.toml",)),
     ("out is there", _asked("count").replace("|out|", "|taken|"), MISTAKE, ("'taken'",), {"taken": b"x"}),

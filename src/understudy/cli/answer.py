@@ -10,6 +10,7 @@ from understudy.cli import options as o
 from understudy.cli.console import progress, tell, warn, wrote
 from understudy.cli.console import table as plain_table
 from understudy.cli.shared import Seed, number_option, option
+from understudy.errors import ParameterError
 from understudy.facade import answers
 
 _PRIVACY = "Privacy"
@@ -22,7 +23,7 @@ def answer(
         typer.Argument(help="For example 'mean of charge by sex' or 'logistic died ~ age + sex'.", metavar="QUESTION"),
     ],
     codebook: o.CodebookPath,
-    epsilon: Annotated[float, number_option("Privacy loss of the whole answer.", panel=_PRIVACY)],
+    epsilon: Annotated[float | None, number_option("Privacy loss of the whole answer.", panel=_PRIVACY)] = None,
     delta: Annotated[
         float | None, number_option("Of the price, if Gaussian noise may be used where it is less.", panel=_PRIVACY)
     ] = None,
@@ -43,6 +44,8 @@ def answer(
     json: o.Json = False,
 ) -> None:
     """Answer one question on the real data, with intervals, at a declared price."""
+    if epsilon is None:
+        raise ParameterError("answer needs `epsilon`; there is no default. Try 0.5 for `epsilon`.")
     how: dict[str, Any] = {
         "epsilon": epsilon,
         "delta": delta,
