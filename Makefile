@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DEMO_OUT ?= demo-release
 
-.PHONY: install demo studio test long mutants check bench peers experiments docs gallery pycanon release clean
+.PHONY: install demo studio test long mutants check bench record peers experiments docs gallery pycanon release clean
 
 install: $(STAMP)
 
@@ -55,6 +55,11 @@ gallery: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks
+
+# a billion rows counted and drawn, after 10 and 100 million (an hour, 25 GB of disk; stop it and give it again to go on)
+RECORD ?= record
+record: $(STAMP)
+	$(BIN)/python -m benchmarks.record $(RECORD)
 
 # each peer in an environment of its own, then the comparison (UNDERSTUDY_DATA adds Adult; an hour or more)
 peers: $(STAMP) .venv-peers/.installed
