@@ -165,7 +165,7 @@ class StreamedTables:
         try:
             with ThreadPoolExecutor(os.cpu_count()) as pool:
                 try:
-                    return all(pool.map(add, left))
+                    return all(list(pool.map(add, left)))  # all of them: a later one may hold the reason
                 except BaseException:
                     stopped.set()  # Ctrl-C: pieces under way end at their next batch
                     raise
