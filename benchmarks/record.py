@@ -220,7 +220,7 @@ WORK: dict[str, Callable[[Path, int, Meter], None]] = {
 
 def child(stage: str, place: Path, rows: int) -> None:
     """One process of the record."""
-    meter = Meter(place / "journal.jsonl", "fit" if stage == "release" else stage)
+    meter = Meter(place / "journal.jsonl", "count" if stage == "release" else stage)
     WORK[stage](place, rows, meter)
     meter.write()
     (place / f"{stage}.done").touch()

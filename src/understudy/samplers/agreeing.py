@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from understudy.codebook.constraints import Allowed
-from understudy.compiled import kernel
+from understudy.compiled import inlined, kernel
 from understudy.errors import CodebookError
 from understudy.mechanisms.stream import Stream
 from understudy.samplers.starting import (
@@ -58,7 +58,7 @@ _CELLS_A_ROW = 64
 """The gap of all cells is brought up to date once for as many rows as make this few cells each."""
 
 
-@kernel
+@inlined
 def _holds(values: Any, column: int, value: int, rules: Any) -> Any:
     """Whether the row breaks no rule once this column holds this value."""
     class_of, member_at, member, moves_at, width, moves, check_at, check = rules
@@ -72,7 +72,7 @@ def _holds(values: Any, column: int, value: int, rules: Any) -> Any:
     return True
 
 
-@kernel
+@inlined
 def _proposed(values: Any, column: int, size: int, proposals: Any, state: Any) -> Any:
     """A value for the column, by Walker's alias method from 16 + 24 + 24 bits of one word."""
     ways, partner, begins, kept, other = proposals
@@ -87,7 +87,7 @@ def _proposed(values: Any, column: int, size: int, proposals: Any, state: Any) -
     return np.int64(other[begin + level])
 
 
-@kernel
+@inlined
 def _place(values: Any, cells: Any, spots: Any) -> None:
     """The cell of every table of three columns in which a row counts."""
     start, members, strides = cells[-3:]
@@ -97,7 +97,7 @@ def _place(values: Any, cells: Any, spots: Any) -> None:
         spots[table] = cell + np.int32(values[members[table, 2]])
 
 
-@kernel
+@inlined
 def _change(values: Any, column: int, old: Any, new: Any, cells: Any, spots: Any, gap: Any, weight: Any) -> Any:
     """Half of the change of the squared distance, by weight, if a row of this weight took another value.
 
@@ -120,7 +120,7 @@ def _change(values: Any, column: int, old: Any, new: Any, cells: Any, spots: Any
     return after - before
 
 
-@kernel
+@inlined
 def _move(values: Any, column: int, old: Any, new: Any, cells: Any, spots: Any, gap: Any, weight: Any) -> None:
     """Give a row of this weight another value, and bring the gap and the places of the row up to date."""
     pair_at, mate, within, base, width, mirror, triple_at, number, own = cells[:9]
