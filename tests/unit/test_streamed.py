@@ -274,3 +274,20 @@ def test_a_check_of_files_sees_every_fault_as_before(tmp_path: Path) -> None:
     told = [fault for fault in faults if fault.kind == "outside levels"]
     assert [(fault.column, fault.rows, fault.values) for fault in told] == [("sex", (1701,), ("strange",))]
     assert us.check(str(tmp_path / "p0.parquet"), BOOK).fits
+
+
+def test_on_route_s_no_count_is_written_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There counts are the weights that rows are drawn from (decision 0110)."""
+    from understudy.synth import ranged
+
+    address = _files(tmp_path)
+    opened = ranged.open_source
+    monkeypatch.setattr(ranged, "open_source", lambda *given, **named: opened(*given, **named, local_bytes=0))
+    seen: list[bool] = []
+
+    def look(*_: object) -> None:
+        seen.append((tmp_path / "release.unfinished" / "counts").exists())
+
+    synthesize_parts(address, BOOK, us.PeGS(alpha=1.0), rows=500, out=tmp_path / "release", report=look)
+    assert seen
+    assert not any(seen)

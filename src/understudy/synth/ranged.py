@@ -143,7 +143,8 @@ class _Run(PartedRun[Source]):
                 warnings = draw_all(drawer, self._job(payment, drawer.step, model.people), order, workshop)
                 return self._finish(payment, warnings, attached(model.measurements))
         source = opened()
-        source.keep = workshop.counts_folder
+        if self._recipe.route == "N":  # on route S exact counts are what rows are drawn from, and stay off the disk
+            source.keep = workshop.counts_folder
         if isinstance(self._recipe, PLUGS) and _on_spark(source, order.workers):
             return self._on_spark(source)
         fitted = self._fit(source)
