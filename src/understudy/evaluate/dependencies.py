@@ -73,9 +73,12 @@ class Proposal:
         )
 
 
-def pair_grids(source: Source, report: Report | None = None) -> dict[tuple[str, str], Counts]:
-    """Counts of every pair of columns of the model that is not too large."""
-    pairs = [(first, second) for first, second in tables_of_width(source.codebook, 2)]
+def pair_grids(
+    source: Source, report: Report | None = None, pairs: Sequence[tuple[str, ...]] | None = None
+) -> dict[tuple[str, str], Counts]:
+    """Counts of every pair of columns of the model that is not too large, or of these."""
+    chosen = tables_of_width(source.codebook, 2) if pairs is None else pairs
+    pairs = [(first, second) for first, second in chosen]
     return dict(zip(pairs, open_grids(source, pairs, report), strict=True))
 
 
