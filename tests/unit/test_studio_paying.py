@@ -11,7 +11,7 @@ import pytest
 from studio_visitor import Visitor
 
 from understudy.facade import codebooks, outlooks, releases, tables
-from understudy.studio import approvals, jobs, plans
+from understudy.studio import approvals, jobs, plans, publishing
 from understudy.studio.jobs import JobState
 from understudy.studio.released import find_release
 from understudy.studio.workspace import Root, new_dataset
@@ -171,6 +171,7 @@ def test_nothing_leaves_the_house_without_the_second_name(tmp_path):
     assert not (own.releases / "1" / "signature.json").exists()
     second.done(f"{here}/approve")
     first.done(f"{here}/sign")
+    handed_out(own)
     taken = second.get(f"{here}/zip")
     assert taken.headers["x-understudy-audience"] == "public"
     names = {name.removeprefix("small-1/") for name in zipfile.ZipFile(io.BytesIO(taken.content)).namelist()}
@@ -182,6 +183,106 @@ def test_nothing_leaves_the_house_without_the_second_name(tmp_path):
     manifest = release.folder / "manifest.json"
     manifest.write_text(manifest.read_text() + "\n")
     assert approvals.missing(release) == 2  # another manifest is another release
+
+
+def handed_out(own, state=JobState.DONE):
+    """Once the release is signed and packed, or packed."""
+    return ended(own, publishing.handing_out(find_release(own, "1")).nonce, state)
+
+
+def checked(own, state=JobState.DONE):
+    return ended(own, publishing.check_of(find_release(own, "1")).nonce, state)
+
+
+def test_checking_signing_and_packing_are_work_that_no_answer_waits_for(tmp_path):
+    own, visitor = small(tmp_path), Visitor(tmp_path)
+    tables.synthesize(
+        own.path("rows.csv"), own.codebook, 40, epsilon=1.0, delta=1e-6, out=private(own), method="marginals"
+    )
+    here = "/d/small/publish/1"
+    shown = visitor.get(here).text
+    assert "Checking every file and figure" in shown and f'hx-get="{here}/checked"' in shown
+    visitor.get(f"{here}/checked"), visitor.get(here)
+    job = checked(own)
+    assert [one.kind for one in jobs.all_jobs(own.root.folder)] == ["verify"], "looking again starts nothing"
+    part = visitor.get(f"{here}/checked").text
+    assert "was computed again, and is so" in part and "hx-get" not in part
+    assert "See it as outsiders will" in visitor.get(f"/d/small/job/{job.nonce}").text
+    found = Visitor(tmp_path).get(here).text  # another studio on the same root finds it again
+    assert "was computed again, and is so" in found
+    assert visitor.get(f"{here}/zip").status_code == 422, "nothing is packed yet"
+    visitor.done(f"{here}/pack")
+    visitor.post(f"{here}/pack", came_from=here)  # the other tab
+    handed_out(own)
+    assert len([one for one in jobs.all_jobs(own.root.folder) if one.kind == "pack"]) == 1
+    packed = next(own.path(".packs").iterdir())
+    assert packed.stat().st_mode & 0o077 == 0 and zipfile.ZipFile(packed).testzip() is None
+    ready = visitor.get(here).text
+    assert "Download as zip" in ready and "Pack it as zip" not in ready
+    assert visitor.get(f"{here}/zip").content == packed.read_bytes()
+    visitor.done(f"{here}/sign")
+    job = handed_out(own)
+    assert job.kind == "sign" and f"key {job.result['told']['key'][:23]}" in visitor.get(here).text
+    assert [place.name for place in own.path(".packs").iterdir()] != [packed.name], "packed anew, the old one gone"
+    names = zipfile.ZipFile(next(own.path(".packs").iterdir())).namelist()
+    assert "small-1/signature.json" in names
+    checked(own)
+    assert "Signed with the key" in visitor.get(f"{here}/checked").text
+
+
+def test_a_release_that_does_not_verify_is_neither_signed_nor_packed(tmp_path):
+    own, visitor = small(tmp_path), Visitor(tmp_path)
+    tables.synthesize(
+        own.path("rows.csv"), own.codebook, 40, epsilon=1.0, delta=1e-6, out=private(own), method="marginals"
+    )
+    here = "/d/small/publish/1"
+    visitor.get(here)
+    checked(own)
+    table = own.releases / "1" / "synthetic.parquet"
+    table.write_bytes(table.read_bytes() + b"x")
+    assert "Checking every file and figure" in visitor.get(here).text, "a changed file is another check"
+    checked(own)
+    assert "Do not publish it" in visitor.get(f"{here}/checked").text
+    for kind in ("pack", "sign"):
+        visitor.done(f"{here}/{kind}")
+        handed_out(own, JobState.REFUSED)
+        assert "does not verify" in visitor.get(here).text and visitor.get(f"{here}/zip").status_code == 422
+    assert not (own.releases / "1" / "signature.json").exists() and not own.path(".packs").exists()
+    assert not (own.releases / "1" / "passport.json").exists()
+
+
+def test_a_check_that_was_stopped_is_begun_again_on_demand(tmp_path):
+    own, visitor = small(tmp_path), Visitor(tmp_path)
+    tables.synthesize(
+        own.path("rows.csv"), own.codebook, 40, epsilon=1.0, delta=1e-6, out=private(own), method="marginals"
+    )
+    here = "/d/small/publish/1"
+    visitor.get(here)
+    stopped = publishing.check_of(find_release(own, "1"))
+    stopped.cancel()
+    ended(own, stopped.nonce, JobState.CANCELLED)
+    shown = visitor.get(here).text
+    assert "The check was cancelled" in shown and "Check it again" in shown and "hx-get" not in shown.split("taking")[0]
+    assert publishing.check_of(find_release(own, "1")).nonce == stopped.nonce, "looking does not begin it again"
+    visitor.done(f"{here}/check")
+    assert checked(own).nonce != stopped.nonce
+    visitor.done(f"{here}/check")
+    assert len(jobs.all_jobs(own.root.folder)) == 2, "what is known is not computed again"
+
+
+def test_a_report_that_a_command_made_waits_for_the_limits_too(tmp_path):
+    own, visitor = small(tmp_path), Visitor(tmp_path)
+    tables.synthesize(
+        own.path("rows.csv"), own.codebook, 40, epsilon=1.0, delta=1e-6, out=private(own), method="marginals"
+    )
+    own.reports.mkdir()
+    own.path("reports", "1.html").write_text("<p>secret</p>")
+    for place in ("/d/small/report/1", "/d/small/report/1/page", "/d/small/report/1/file"):
+        answer = visitor.get(place)
+        assert answer.status_code == 422 and "limits of the board first" in answer.text and "secret" not in answer.text
+    assert "Read it" not in visitor.get("/d/small/report").text
+    visitor.done("/d/small/report/board", {"limit-share_error": "0.05", "by": "Data access board"})
+    assert visitor.get("/d/small/report/1/page").text == "<p>secret</p>"
 
 
 def private(own):

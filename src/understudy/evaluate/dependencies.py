@@ -78,8 +78,8 @@ def pair_grids(
 ) -> dict[tuple[str, str], Counts]:
     """Counts of every pair of columns of the model that is not too large, or of these."""
     chosen = tables_of_width(source.codebook, 2) if pairs is None else pairs
-    pairs = [(first, second) for first, second in chosen]
-    return dict(zip(pairs, open_grids(source, pairs, report), strict=True))
+    two = [(first, second) for first, second in chosen]
+    return dict(zip(two, open_grids(source, two, report), strict=True))
 
 
 def propose_rules(source: Source, *, opened: Opened | None = None, report: Report | None = None) -> list[Proposal]:

@@ -16,7 +16,7 @@ from understudy.evaluate.linked.metrics.gaps import BANDS, gap_bands
 from understudy.evaluate.linked.rows import NONE, Ints, LinkedRows
 from understudy.evaluate.linked.shares import MOST_STEPS, coarse
 from understudy.evaluate.utility.tables import CELLS
-from understudy.sources.encoded import EncodedSource
+from understudy.sources.encoded import Codes, EncodedSource
 from understudy.sources.tables import code_type
 
 _MISSING, _UNKNOWN = "(missing)", "(unknown)"
@@ -144,7 +144,7 @@ def _apart(labels: Iterable[str]) -> tuple[str, ...]:
 
 def _view(columns: Sequence[_Told], *, own: Sequence[str], pairs: Sequence[tuple[str, str]]) -> View:
     described: list[Column] = []
-    codes: tuple[list[Ints], list[Ints]] = ([], [])
+    codes: tuple[list[Codes], list[Codes]] = ([], [])
     for column in columns:
         unknown = any(bool((side < 0).any()) for side in column.codes)
         labels = _apart((*column.labels, _UNKNOWN)) if unknown else column.labels

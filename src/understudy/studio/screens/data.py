@@ -98,14 +98,17 @@ def show(request: Request, dataset: str) -> Response:
     own = dataset_of(request, dataset)
     has_book = own.codebook.is_file()
     book = load_book(own) if has_book else None
-    is_linked = Path(own.data).is_dir() or hasattr(book, "tables")
+    look = find_look(own, "rows")
+    several = [table["name"] for table in (look.seen or {}).get("tables", ())] if not own.table else []
+    is_linked = Path(own.data).is_dir() or hasattr(book, "tables") or len(several) > 1
     return page(
         request,
         "data",
         audience=Audience.CONFIDENTIAL,
         equivalent=_same(own),
         dataset=own,
-        look=find_look(own, "rows"),
+        look=look,
+        in_database=several if len(several) > 1 and not Path(own.data).is_dir() else [],
         drafting=find_look(own, "draft"),
         has_book=has_book,
         is_linked=is_linked,
