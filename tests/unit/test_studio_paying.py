@@ -201,8 +201,10 @@ def test_checking_signing_and_packing_are_work_that_no_answer_waits_for(tmp_path
     )
     here = "/d/small/publish/1"
     shown = visitor.get(here).text
-    assert "Checking every file and figure" in shown and f'hx-get="{here}/checked"' in shown
-    visitor.get(f"{here}/checked"), visitor.get(here)
+    assert f'hx-post="{here}/check" hx-trigger="load' in shown and jobs.all_jobs(own.root.folder) == []
+    shown = visitor.done(f"{here}/check").text
+    assert "was computed again" in shown or ("Checking every" in shown and f'hx-get="{here}/checked"' in shown)
+    visitor.post(f"{here}/check", came_from=here)  # the other tab
     job = checked(own)
     assert [one.kind for one in jobs.all_jobs(own.root.folder)] == ["verify"], "looking again starts nothing"
     part = visitor.get(f"{here}/checked").text
@@ -226,6 +228,7 @@ def test_checking_signing_and_packing_are_work_that_no_answer_waits_for(tmp_path
     assert [place.name for place in own.path(".packs").iterdir()] != [packed.name], "packed anew, the old one gone"
     names = zipfile.ZipFile(next(own.path(".packs").iterdir())).namelist()
     assert "small-1/signature.json" in names
+    visitor.done(f"{here}/check")
     checked(own)
     assert "Signed with the key" in visitor.get(f"{here}/checked").text
 
@@ -236,11 +239,12 @@ def test_a_release_that_does_not_verify_is_neither_signed_nor_packed(tmp_path):
         own.path("rows.csv"), own.codebook, 40, epsilon=1.0, delta=1e-6, out=private(own), method="marginals"
     )
     here = "/d/small/publish/1"
-    visitor.get(here)
+    visitor.done(f"{here}/check")
     checked(own)
     table = own.releases / "1" / "synthetic.parquet"
     table.write_bytes(table.read_bytes() + b"x")
-    assert "Checking every file and figure" in visitor.get(here).text, "a changed file is another check"
+    assert "is about to begin" in visitor.get(here).text, "a changed file is another check"
+    visitor.done(f"{here}/check")
     checked(own)
     assert "Do not publish it" in visitor.get(f"{here}/checked").text
     for kind in ("pack", "sign"):
@@ -257,12 +261,12 @@ def test_a_check_that_was_stopped_is_begun_again_on_demand(tmp_path):
         own.path("rows.csv"), own.codebook, 40, epsilon=1.0, delta=1e-6, out=private(own), method="marginals"
     )
     here = "/d/small/publish/1"
-    visitor.get(here)
+    visitor.done(f"{here}/check")
     stopped = publishing.check_of(find_release(own, "1"))
     stopped.cancel()
     ended(own, stopped.nonce, JobState.CANCELLED)
     shown = visitor.get(here).text
-    assert "The check was cancelled" in shown and "Check it again" in shown and "hx-get" not in shown.split("taking")[0]
+    assert "The check was cancelled" in shown and "Check it again" in shown and "hx-post" not in shown
     assert publishing.check_of(find_release(own, "1")).nonce == stopped.nonce, "looking does not begin it again"
     visitor.done(f"{here}/check")
     assert checked(own).nonce != stopped.nonce

@@ -18,10 +18,10 @@ def check_of(release: Released) -> Job | None:
     return next((job for job in _jobs_on(release, "verify") if job.arguments.get("stamp") == stamp), None)
 
 
-def start_check(release: Released, *, by: str, again: bool = False) -> Job:
-    """Check the release as it is now, once; ``again`` begins anew where an earlier check did not come to an end."""
+def start_check(release: Released, *, by: str) -> Job:
+    """Check the release as it is now, once; begun anew where an earlier check did not come to an end."""
     known = check_of(release)
-    if known is not None and (not again or known.state in (JobState.RUNNING, JobState.DONE)):
+    if known is not None and known.state in (JobState.RUNNING, JobState.DONE):
         return known
     return _start(release, "verify", by=by, stamp=release.stamp)
 

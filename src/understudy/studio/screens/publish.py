@@ -126,7 +126,7 @@ def show_release(request: Request, dataset: str, release: str) -> Response:
         approvals=given,
         needs_two=own.root.settings["approvals"] == 2,
         may_approve=bool(person) and person not in {one.person for one in given},
-        **_check(chosen, person),
+        **_check(chosen),
         **_taking(chosen),
     )
 
@@ -135,22 +135,29 @@ def show_release(request: Request, dataset: str, release: str) -> Response:
 def checked(request: Request, dataset: str, release: str) -> Response:
     """How the check stands: asked for again and again while it runs."""
     own = dataset_of(request, dataset)
-    chosen = released.find_release(own, release)
-    values = {"dataset": own, "release": chosen, **_check(chosen, session_of(request).person)}
-    return fragment(request, "checked.html", "published", **values)
+    return _check_part(request, own, released.find_release(own, release))
 
 
 @router.post("/d/{dataset}/publish/{release}/check")
 def check(request: Request, dataset: str, release: str) -> Response:
-    """Check it again, where the last check did not come to an end."""
+    """Check it, once; the screen asks for this itself, and a person where an earlier check did not come to an end."""
     own = dataset_of(request, dataset)
-    publishing.start_check(released.find_release(own, release), by=session_of(request).person, again=True)
+    chosen = released.find_release(own, release)
+    publishing.start_check(chosen, by=session_of(request).person)
+    if "hx-request" in request.headers:
+        return _check_part(request, own, chosen)
     return go(f"/d/{own.name}/publish/{release}")
 
 
-def _check(chosen: Released, by: str) -> dict[str, Any]:
-    """The check of the release as it is now, which is begun where there is none yet."""
-    job = publishing.start_check(chosen, by=by)
+def _check_part(request: Request, own: Dataset, chosen: Released) -> Response:
+    return fragment(request, "checked.html", "published", dataset=own, release=chosen, **_check(chosen))
+
+
+def _check(chosen: Released) -> dict[str, Any]:
+    """The check of the release as it is now, if somebody has asked for it."""
+    job = publishing.check_of(chosen)
+    if job is None:
+        return {"check": None, "check_state": "none", "verdict": {}}
     return {"check": job, "check_state": job.state.value, "verdict": job.result.get("told", {})}
 
 

@@ -1,5 +1,7 @@
 """Screen 6, report: the board fixes its limits first; then opening the report is a look that the account remembers."""
 
+import json
+import shlex
 from typing import Any
 
 from fastapi import APIRouter
@@ -180,8 +182,11 @@ def _equivalent(own: Dataset, release: Released | None) -> Equivalent:
     folder, out = own.shown(chosen.folder), own.shown(chosen.report)
     known = [("board", own.path(BOARD)), ("account", own.account)]
     known = [(name, place) for name, place in known if place.is_file()]
-    flags = "".join(f" --{name} {own.shown(place)}" for name, place in known)
-    words = "".join(f', {name}="{own.shown(place)}"' for name, place in known)
+    spelled = [(name, own.shown(place)) for name, place in known]
+    if own.holdout is not None:
+        spelled.append(("holdout", own.holdout.replace(f"{own.root.folder}/", "", 1)))
+    flags = "".join(f" --{name} {shlex.quote(words)}" for name, words in spelled)
+    words = "".join(f", {name}={json.dumps(words, ensure_ascii=False)}" for name, words in spelled)
     call = "evaluate_linked" if is_linked(own) else "evaluate"
     return Equivalent(
         commands=(
