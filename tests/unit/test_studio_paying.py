@@ -296,6 +296,7 @@ def private(own):
 
 def test_candidates_are_weighed_and_one_is_made(tmp_path):
     own, visitor = small(tmp_path), Visitor(tmp_path)
+    planned(visitor)
     fields = [("nonce", nonce_in(visitor.get("/d/small/anonymise"))), ("k", "5"), ("suppression", "0.05")]
     ticked = [("quasi", "sex"), ("quasi", "age")]
     visitor.post("/d/small/anonymise/weigh", [*fields, *ticked])
@@ -308,7 +309,9 @@ def test_candidates_are_weighed_and_one_is_made(tmp_path):
     job = ended(own, nonce)
     assert "No account was involved" not in visitor.get(f"/d/small/job/{nonce}").text
     assert releases.verify(own.root.folder / job.arguments["out"]).is_valid
-    assert visitor.get("/d/small/report/1/page").status_code == 200
+    assert visitor.get("/d/small/report/1/page").status_code == 200, "made to a demand, which was its limit"
+    looks = [what for _, what in releases.open_account(own.account).looks()]
+    assert looks == ["candidates for an anonymised table", "report about the anonymised release 1"]
     nobody = visitor.post("/d/small/anonymise", [("nonce", "2" * 32), ("k", "5")], came_from="/d/small/anonymise")
     assert nobody.status_code == 303 and "tick the columns" in visitor.get("/d/small/anonymise").text
 

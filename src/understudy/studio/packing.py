@@ -14,7 +14,6 @@ from understudy.files import make_empty, make_folders, scratch_beside
 from understudy.studio.released import Released, stamp_of
 from understudy.studio.texts import texts
 
-_CHUNK = 1 << 20
 Report = Callable[[str, int, int], None]
 
 
@@ -48,12 +47,9 @@ def pack(folder: Path, packs: Path, base: str, report: Report) -> Path:
 def _write(place: Path, folder: Path, base: str, report: Report) -> None:
     files = [file for file in sorted(folder.rglob("*")) if file.is_file() and not file.is_symlink()]
     done, total = 0, sum(file.stat().st_size for file in files)
-    with zipfile.ZipFile(place, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(place, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as archive:
         for file in files:
-            about = zipfile.ZipInfo.from_file(file, f"{base}/{file.relative_to(folder)}", strict_timestamps=False)
-            about.compress_type = zipfile.ZIP_DEFLATED
-            with file.open("rb") as read, archive.open(about, "w") as write:
-                while chunk := read.read(_CHUNK):
-                    write.write(chunk)
-                    done += len(chunk)
-                    report(texts("published")["packing_step"], done, total)
+            report(texts("published")["packing_step"], done, total)
+            archive.write(file, f"{base}/{file.relative_to(folder)}")
+            done += file.stat().st_size
+    report(texts("published")["packing_step"], done, total)

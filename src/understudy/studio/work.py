@@ -44,10 +44,14 @@ def candidates(arguments: Arguments, report: Report) -> dict[str, Any]:
 
 
 def anonymize(arguments: Arguments, report: Report) -> dict[str, Any]:
-    """An anonymised release, checked at once, and its page for the board."""
+    """An anonymised release, checked at once, and its page for the board: a look that the account remembers."""
     from understudy.facade import anonymity
 
-    made = anonymity.anonymize(**arguments, report=report)
+    asked = dict(arguments)
+    page, account = asked.pop("page"), asked.pop("account", None)
+    made = anonymity.anonymize(**asked, report=report)
+    source = {"real": asked["data"], "book": asked["book"], "table": asked.get("table")}
+    anonymity.write_report(**source, release=asked["out"], out=page, account=account, report=report)
     return {**_released(arguments["out"]), "statement": made.release.statement, "certificate": []}
 
 

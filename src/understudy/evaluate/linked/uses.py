@@ -36,7 +36,7 @@ from understudy.evaluate.report.pairs import PairFacts, pair_facts
 from understudy.pages.numbers import percent
 from understudy.sources.base import Report
 
-NO_MODELS = "Coefficients of models: none is fitted on linked tables, so `effect_error` limits nothing here."
+NO_MODELS = "Coefficients of models: none is fitted on linked tables, so effect_error limits nothing here."
 NO_TASK = "Prediction: nobody was set aside to predict for (--holdout), or nothing could be predicted."
 
 
