@@ -76,7 +76,7 @@ def foreseen(sizes: Sequence[int], records: int, budget: Budget, imagined: Imagi
     # half of the L1 distance from independence is the total variation
     gains = {(i, j): 2 * records * imagined.dependence * min(possible[i], possible[j]) for i, j in pairs}
     choose = pair_choice(gains, shapes)
-    best: tuple[float, list[float], Mapping[Pair, float], Values] | None = None
+    best: tuple[float, list[float], dict[Pair, float], Values] | None = None
     for further in np.linspace(0.0, 0.5, 6) if pairs else [0.5]:
         share = budget.one_share + float(further) * left / budget.copies
         copies = np.maximum(share * budget.copies * weights[1:] / weights.sum(), 1.0)
