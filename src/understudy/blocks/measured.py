@@ -149,14 +149,16 @@ def pair_choice(
     def chosen(deviation: float) -> PairPlan:
         is_free = np.ones(len(waiting), dtype=np.bool_)
         weight = _take_greedily(gain, part, order, heads.copy(), ends, deviation, is_free)
-        shares, errors = {}, dict(gains)
-        for place in np.flatnonzero(~is_free):
-            pair, share = waiting[place], float(part[place] / weight)
-            shares[pair] = share
-            raw = MEAN_SIZE * cost[place] * deviation / math.sqrt(share)
-            # as shrinking towards nothing leaves it
-            errors[pair] = float(raw * own[place] / math.hypot(raw, own[place]))
-        return PairPlan(shares=shares, errors=errors)
+        taken = np.flatnonzero(~is_free)
+        share, whole = part[taken] / weight, own[taken]
+        raw = MEAN_SIZE * cost[taken] * deviation / np.sqrt(share)
+        # as shrinking towards nothing leaves it
+        left = raw * whole / np.fromiter(map(math.hypot, raw.tolist(), whole.tolist()), np.float64, len(taken))
+        pairs = [waiting[place] for place in taken.tolist()]
+        return PairPlan(
+            shares=dict(zip(pairs, share.tolist(), strict=True)),
+            errors=dict(gains) | dict(zip(pairs, left.tolist(), strict=True)),
+        )
 
     return chosen
 

@@ -73,10 +73,13 @@ class Proposal:
         )
 
 
-def pair_grids(source: Source, report: Report | None = None) -> dict[tuple[str, str], Counts]:
-    """Counts of every pair of columns of the model that is not too large."""
-    pairs = [(first, second) for first, second in tables_of_width(source.codebook, 2)]
-    return dict(zip(pairs, open_grids(source, pairs, report), strict=True))
+def pair_grids(
+    source: Source, report: Report | None = None, pairs: Sequence[tuple[str, ...]] | None = None
+) -> dict[tuple[str, str], Counts]:
+    """Counts of every pair of columns of the model that is not too large, or of these."""
+    chosen = tables_of_width(source.codebook, 2) if pairs is None else pairs
+    two = [(first, second) for first, second in chosen]
+    return dict(zip(two, open_grids(source, two, report), strict=True))
 
 
 def propose_rules(source: Source, *, opened: Opened | None = None, report: Report | None = None) -> list[Proposal]:

@@ -101,15 +101,8 @@ def _places(what: Any) -> dict[str, Place]:
     """The tables by their names."""
     if isinstance(what, Mapping):
         return {str(name): Place(what=table) for name, table in what.items()}
-    if (duckdb := database_of(str(what))) is not None:
-        connection = connect()
-        with engine_errors(repr(str(what))):
-            connection.attach(str(duckdb[0]), name="looked_at", read_only=True)
-            listed = connection.raw_sql(
-                "SELECT table_name FROM information_schema.tables WHERE table_catalog = 'looked_at' ORDER BY 1"
-            ).fetchall()
-            connection.detach("looked_at")
-        return {_plain(name): Place(what=what, table=name) for (name,) in listed}
+    if (names := tables_in(what)) is not None:
+        return {_plain(name): Place(what=what, table=name) for name in names}
     if "://" in str(what):
         raise DataError(
             f"{str(what)!r} is a server: a draft reads levels off the values, and only counts leave a database through "
@@ -122,6 +115,20 @@ def _places(what: Any) -> dict[str, Place]:
             raise DataError(f"{path.name!r} and {Path(places[name].what).name!r} would be one table; move one away.")
         places[name] = Place(what=path)
     return places
+
+
+def tables_in(what: Any) -> list[str] | None:
+    """The tables of a DuckDB file that is named as a whole, in order of name; None for anything else."""
+    if (duckdb := database_of(str(what))) is None:
+        return None
+    connection = connect()
+    with engine_errors(repr(str(what))):
+        connection.attach(str(duckdb[0]), name="looked_at", read_only=True)
+        listed = connection.raw_sql(
+            "SELECT table_name FROM information_schema.tables WHERE table_catalog = 'looked_at' ORDER BY 1"
+        ).fetchall()
+        connection.detach("looked_at")
+    return [name for (name,) in listed]
 
 
 def _plain(name: str) -> str:
