@@ -118,7 +118,7 @@ async def session(house: House, *, start: str = START, **changed):
     """The protocol's own client, speaking to a server of this house."""
     words = [PASSING_ON, str(house.root / "streams"), sys.executable, "-c", start, *house.words(**changed)]
     server = StdioServerParameters(command=sys.executable, args=words)
-    async with Client(stdio_client(server), read_timeout_seconds=120) as client:
+    async with Client(stdio_client(server), read_timeout_seconds=900) as client:
         yield client
 
 

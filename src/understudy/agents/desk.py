@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from understudy.agents.log import HolderLog
 from understudy.agents.offers import ANSWERS, CODEBOOKS, FOLDER, HOLDER, Book, Offered, Offers
-from understudy.agents.phases import CLOSED, Told, confidential_phase, public_phase
+from understudy.agents.phases import CLOSED, Told, confidential_phase, paced, public_phase
 from understudy.errors import RefusalError, UnderstudyError
 from understudy.facade import agents as about
 from understudy.facade import answers, codebooks, forecasts, inference, releases, tables
@@ -262,7 +262,7 @@ class Desk:
             self._check_room(self.folder / HOLDER)
         with self._rows:
             try:
-                with data.seal.kept("the data set"):
+                with paced(), data.seal.kept("the data set"):
                     codebooks.draft(data.path, target, drop=drop, table=self.offers.table)
             except Exception as reason:  # whether it worked is a fact about the rows that nobody paid for
                 self.log.failed(f"draft for the holder {name}", reason)

@@ -9,8 +9,11 @@ hears one fixed sentence. That it failed is a bit about the rows which nobody pa
 the holder starts the server again: one bit, once. Two outcomes do not depend on rows: the account refused
 (:class:`BudgetError` is raised by prices alone), and a paid draft that shows nothing, which is an answer that was
 charged (:class:`EmptyDraftError`).
+
+The time that rows are open is rounded up to whole seconds, whatever comes of it, so that it tells little of the table.
 """
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -35,6 +38,10 @@ EMPTY = (
     "no column has anything to show at this price. That is an answer about the data, so its price stays charged. Ask "
     "with a larger epsilon, or draft from a document."
 )
+
+
+PACE = 1.0
+"""Seconds to whose multiples the time that rows are open is rounded up."""
 
 
 class Told(Exception):
@@ -64,7 +71,8 @@ def public_phase(what: str, log: HolderLog) -> Iterator[None]:
 def confidential_phase(what: str, log: HolderLog, close: Callable[[], object]) -> Iterator[None]:
     """For whatever opens rows; ``close`` is called after any failure that may depend on them."""
     try:
-        yield
+        with paced():
+            yield
     except EmptyDraftError as reason:
         log.failed(what, reason)
         raise Told(EMPTY) from None
@@ -77,6 +85,25 @@ def confidential_phase(what: str, log: HolderLog, close: Callable[[], object]) -
         close()
         log.failed(what, reason)
         raise Told(CLOSED) from None
+
+
+@contextmanager
+def paced() -> Iterator[None]:
+    """Take a whole number of seconds."""
+    began = time.monotonic()
+    try:
+        yield
+    finally:
+        time.sleep(until_next(time.monotonic() - began))
+
+
+def until_next(seconds: float) -> float:
+    """How long until the next whole multiple of the pace.
+
+    >>> until_next(0.25), until_next(1.0), until_next(2.5)
+    (0.75, 1.0, 0.5)
+    """
+    return PACE - seconds % PACE
 
 
 def _mistake(reference: str) -> str:

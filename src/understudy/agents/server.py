@@ -1,8 +1,7 @@
 """The protocol: tools over standard input and output, and nothing else on any stream.
 
 While it serves, standard error and stray output go to the holder's log, because clients show both to whom they like.
-There are no progress messages and no log notifications. Calls run one after the other. A call that opens rows is
-replied to at a whole number of seconds after it began, so that its duration tells little of the table.
+There are no progress messages and no log notifications. Calls run one after the other.
 """
 
 import contextlib
@@ -10,7 +9,6 @@ import json
 import logging
 import os
 import sys
-import time
 from collections.abc import Awaitable, Callable, Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -32,8 +30,6 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 1 << 20
 """Of one message; a longer one ends the session."""
-PACE = 1.0
-"""Seconds to whose multiples replies are put off, where rows were open."""
 _INSTRUCTIONS = (
     "Understudy answers questions about a confidential table. Call `offers` first. Quotes, forecasts, verification and "
     "figures of releases are free. Answers and drafts at a price spend a privacy budget that never comes back: quote "
@@ -51,14 +47,10 @@ def server_of(desk: "Desk") -> "Server[Any]":
         return wire.ListToolsResult(tools=[_shown(tool) for tool in TOOLS])
 
     async def call_tool(_context: Any, params: wire.CallToolRequestParams) -> wire.CallToolResult:
-        began = time.monotonic()
         tool = tools.get(params.name)
         if tool is None:
             return _refusal(f"there is no tool {params.name[:80]!r}; the tools are: {', '.join(tools)}.")
-        result = await anyio.to_thread.run_sync(called, desk, tool, params.arguments, limiter=one_at_a_time)
-        if tool.reads_rows:
-            await anyio.sleep(until_next(time.monotonic() - began))
-        return result
+        return await anyio.to_thread.run_sync(called, desk, tool, params.arguments, limiter=one_at_a_time)
 
     server: Server[Any] = Server(
         "understudy",
@@ -84,15 +76,6 @@ def called(desk: "Desk", tool: Tool, given: Any) -> wire.CallToolResult:
         return _refusal(f"the server made a mistake; the holder finds it under {reference} in the confidential log.")
     desk.log.say("called", tool=tool.name, arguments=given)
     return wire.CallToolResult(content=[wire.TextContent(type="text", text=text)], structured_content=json.loads(text))
-
-
-def until_next(seconds: float) -> float:
-    """How long until the next whole multiple of the pace.
-
-    >>> until_next(0.25), until_next(1.0), until_next(2.5)
-    (0.75, 1.0, 0.5)
-    """
-    return PACE - seconds % PACE
 
 
 def _refusal(sentence: str) -> wire.CallToolResult:

@@ -70,8 +70,6 @@ class Tool:
     """Whether it changes anything: charges, or leaves a file."""
     costs: bool = False
     """Whether it spends some of the budget, which never comes back."""
-    reads_rows: bool = False
-    """Whether rows are open meanwhile; its replies are then paced."""
 
     @property
     def input_schema(self) -> dict[str, Any]:
@@ -269,7 +267,6 @@ TOOLS = (
         always=("name", "charged", "question", "figures", "statement", "budget"),
         writes=True,
         costs=True,
-        reads_rows=True,
     ),
     Tool(
         name="draft_from_document",
@@ -306,7 +303,6 @@ TOOLS = (
         always=("codebook", "can_answer", "columns", "charged", "budget"),
         writes=True,
         costs=True,
-        reads_rows=True,
     ),
     Tool(
         name="draft_for_holder",
@@ -318,6 +314,5 @@ TOOLS = (
         sends={"file": _TEXT, "words": _TEXT},
         always=("file", "words"),
         writes=True,
-        reads_rows=True,
     ),
 )
