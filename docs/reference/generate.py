@@ -56,6 +56,7 @@ COMMANDS = (
     ("train",),
     ("studio",),
     ("serve",),
+    ("mcp",),
     ("keys", "create"),
     ("keys", "list"),
     ("keys", "revoke"),

@@ -23,6 +23,7 @@ from understudy.cli import (
     impute,
     infer,
     keys,
+    mcp,
     methods,
     passport,
     projects,
@@ -76,7 +77,14 @@ PANELS: dict[str, tuple[Any, ...]] = {
         passport.sign,
         audit.audit,
     ),
-    "Serve": (studio.studio, serve.serve, ("keys", keys.app), ("projects", projects.app), ("review", review.app)),
+    "Serve": (
+        studio.studio,
+        serve.serve,
+        mcp.mcp,
+        ("keys", keys.app),
+        ("projects", projects.app),
+        ("review", review.app),
+    ),
 }
 """Commands by what a person wants: make tables and scores, look at them, guard the promise, serve."""
 _CLASSES: dict[Any, Any] = {

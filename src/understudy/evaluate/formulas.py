@@ -25,7 +25,8 @@ _SETTINGS = frozenset({"reference", "levels", "df", "degree"})
 _NUMBERS = frozenset({"abs", "exp", "log", "log10", "log1p", "log2", "maximum", "minimum", "power", "sign", "sqrt"})
 _WORDS = frozenset({"and", "or", "not", "in", "True", "False"})
 _PLAIN = {tokenize.STRING, tokenize.NUMBER, tokenize.OP, tokenize.ERRORTOKEN}
-_STRANGE = {"@", ";", ":=", "->", "!", "$", "?", "{", "}"}
+_STRANGE = {"@", ";", ":=", "->", "!", "$", "?", "{", "}", "<<", ">>"}
+_MOST_POWERS = 3
 _QUIET = {tokenize.NEWLINE, tokenize.NL, tokenize.ENDMARKER, tokenize.INDENT, tokenize.DEDENT, tokenize.COMMENT}
 
 
@@ -55,6 +56,19 @@ def check_formula(formula: str, columns: Collection[str]) -> None:
         elif token.type not in _PLAIN or text in _STRANGE:
             raise _refused(formula, repr(text))
         before = [before[1], text]
+    _check_powers(formula, [token.string for token in tokens])
+
+
+def _check_powers(formula: str, words: list[str]) -> None:
+    """Refuse towers of powers: 9**9**9 has 370 million digits, and whoever computes it does nothing else any more."""
+    powers = [place for place, word in enumerate(words) if word == "**"]
+    for place in powers:
+        exponent, after = [*words, "", ""][place + 1 : place + 3]
+        if not (exponent.isdecimal() and len(exponent) == 1) or after == "**" or len(powers) > _MOST_POWERS:
+            raise ParameterError(
+                f"`formula` is {formula[:120]!r}; powers are written as in age**2, with one digit, and there may be at "
+                f"most {_MOST_POWERS} of them. Use np.power or np.sqrt for others."
+            )
 
 
 def _refused(formula: str, what: str) -> ParameterError:
