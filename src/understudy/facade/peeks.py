@@ -17,7 +17,7 @@ _WIDEST = 200
 
 def read_databases_alone() -> None:
     """For the rest of this process: what lies in a DuckDB file cannot make it read other files."""
-    from understudy.sources.files import read_databases_alone
+    from understudy.sources.engines.duckdb import read_databases_alone
 
     read_databases_alone()
 

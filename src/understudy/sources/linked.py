@@ -36,9 +36,10 @@ from understudy.sources.broken_rules import proper_number
 from understudy.sources.capping import kept_by_key
 from understudy.sources.codes_source import CodesSource
 from understudy.sources.engine import forget
+from understudy.sources.engines.duckdb import connect
 from understudy.sources.expressions import encoded_columns, unknown_code
 from understudy.sources.faults import engine_errors
-from understudy.sources.files import Opened, connect
+from understudy.sources.files import Opened
 from understudy.sources.inputs import find_provenance
 from understudy.sources.linked_constants import contradictions, with_constants
 from understudy.sources.linked_files import Place, on_one_connection, places_of, refuse_two_servers

@@ -16,10 +16,11 @@ from understudy.codebook import Codebook, Column, Dates, LinkedCodebook, LinkedT
 from understudy.errors import DataError
 from understudy.sources.base import Report
 from understudy.sources.draft import draft_in_full, guessed_file
+from understudy.sources.engines.duckdb import connect
 from understudy.sources.expressions import person_of
 from understudy.sources.faults import engine_errors
 from understudy.sources.file_guesses import Guess
-from understudy.sources.files import Opened, connect, database_of
+from understudy.sources.files import Opened, database_of
 from understudy.sources.linked_files import Place, files_in, stem_of
 from understudy.sources.linked_keys import Counted, Link, below, find_links, find_top, is_id_name
 
