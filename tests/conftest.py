@@ -8,7 +8,11 @@ from pathlib import Path
 
 import pytest
 
-_TOOLS = {"browser": ("chromium", "chromium"), "java": ("java", "default-jre-headless")}
+_TOOLS = {
+    "browser": ("chromium", "chromium"),
+    "java": ("java", "default-jre-headless"),
+    "mariadb": ("mariadbd", "mariadb-server"),
+}
 
 
 def _have(group: str) -> bool:

@@ -57,8 +57,9 @@ def encoded_columns(
         for place, column in enumerate(columns)
         if dialect.joins_lists and isinstance(column, Levelled) and len(_spelled(column)[0]) > _LISTED
     }
+    measured = [table[column.reads] for column in columns if isinstance(column, Number | Dates)]
     rules = any(not column.reading.is_plain for column in columns)
-    if dialect.stages_always or repeated > _REPEATED or looked_up or rules:
+    if dialect.stages(measured) or repeated > _REPEATED or looked_up or rules:
         # in two steps: one step would repeat every reading in every bin
         read_once = {f"v{place}": reading.value for place, reading in enumerate(readings)}
         read_once |= {f"a{place}": reading.absent for place, reading in enumerate(readings)}

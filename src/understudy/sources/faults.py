@@ -14,7 +14,8 @@ def engine_errors(what: str) -> Iterator[None]:
     try:
         yield
     except engine_failures() as reason:
-        message = without_secrets(str(reason))
+        engine = next((each for each in engines().values() if isinstance(reason, each.failures())), None)
+        message = without_secrets(str(reason) if engine is None else engine.words(reason))
         raise DataError(f"{what} cannot be read: {_first_sentence(message)}{_remedy(message)}") from None
 
 

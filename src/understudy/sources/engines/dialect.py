@@ -41,8 +41,6 @@ class Dialect:
     """Whether there are unsigned integers for codes."""
     joins_lists = False
     """Whether very many levels are looked up in a table of their own."""
-    stages_always = False
-    """Whether values are always read in a query of their own, before their codes are worked out."""
 
     def sha256(self, text: Any) -> Any:
         """The digest of a text in UTF-8, something to sort by."""
@@ -51,6 +49,12 @@ class Dialect:
     def bytewise(self, text: Any) -> Any:
         """Something to sort by that sorts texts by their bytes, whatever language a server sorts by."""
         return text
+
+    def stages(self, values: Sequence[Any]) -> bool:
+        """Whether values are read in a query of their own before their codes are worked out, given those of numbers
+        and days as they lie; where many bins repeat them that is done anyway.
+        """
+        return False
 
     def staged(self, table: Any) -> Any:
         """The same table as a query of its own, so that what reads it does not repeat how it was made."""

@@ -75,6 +75,10 @@ class Engine(ABC):
         """What its driver raises; nothing while nobody has imported it."""
         return ()
 
+    def words(self, reason: BaseException) -> str:
+        """What its driver says, for people."""
+        return str(reason)
+
     def address(self, parts: SplitResult, options: Mapping[str, str]) -> Address:
         """The parts of an address; ``USER@HOST:PORT/DATABASE`` unless the engine says otherwise."""
         try:

@@ -6,7 +6,7 @@ said. The codes that it keeps are of that one state.
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -30,10 +30,12 @@ def sha2(text: str, bits: int) -> str:  # type: ignore[empty-body]
 
 class _SparkDialect(Dialect):
     has_unsigned = False
-    stages_always = True
 
     def sha256(self, text: Any) -> Any:
         return sha2(text, 256)
+
+    def stages(self, values: Sequence[Any]) -> bool:
+        return True
 
     def staged(self, table: Any) -> Any:
         """Behind a name: Spark would merge the two queries."""
