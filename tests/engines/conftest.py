@@ -174,7 +174,8 @@ def start_maria(*options: str) -> Maria:
     process = subprocess.Popen(
         ["mariadbd", "--no-defaults", f"--datadir={folder / 'data'}", f"--socket={folder / 'socket'}",
          f"--pid-file={folder / 'pid'}", "--skip-networking", "--general-log=1", f"--general-log-file={folder / 'log'}",
-         "--innodb-buffer-pool-size=64M", "--character-set-server=utf8mb4", "--collation-server=utf8mb4_general_ci", "--innodb-flush-log-at-trx-commit=0", *user, *options],
+         "--character-set-server=utf8mb4", "--collation-server=utf8mb4_general_ci", "--innodb-buffer-pool-size=64M",
+         "--innodb-flush-log-at-trx-commit=0", *user, *options],
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     found = Maria(process=process, folder=folder)

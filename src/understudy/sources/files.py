@@ -30,6 +30,7 @@ from understudy.sources.csv_files import (
 )
 from understudy.sources.engines import engine_of_file
 from understudy.sources.engines.duckdb import connect, remove_folder
+from understudy.sources.engines.kind import Found
 from understudy.sources.faults import engine_errors
 from understudy.sources.kinds import file_kind
 from understudy.sources.materialised import Materialised
@@ -99,7 +100,7 @@ def open_table(
     if isinstance(what, str | Path):
         opened = _open_address(str(what), table, file or FileReading())
     elif databases.is_spark(what):
-        opened = _in_place(*databases.open_spark_object(what, table))
+        opened = _in_place(databases.open_spark_object(what, table))
     else:
         opened = _open_frame(what)
     opened = replace(opened, header=named_columns_of(opened.header))  # a blank name cannot be written in a codebook
@@ -138,8 +139,14 @@ def without_missing_codes(opened: Opened) -> Opened:
     return replace(opened, table=opened.table.mutate(**held))
 
 
-def _in_place(connection: Any, table: Any, label: str) -> Opened:
-    return Opened(connection=connection, table=table, header=tuple(table.columns), label=label)
+def _in_place(found: Found) -> Opened:
+    return Opened(
+        connection=found.connection,
+        table=found.table,
+        header=tuple(found.table.columns),
+        label=found.label,
+        likely_rows=found.likely_rows,
+    )
 
 
 def _open_frame(what: Any) -> Opened:
@@ -234,12 +241,12 @@ def files_and_reading(
 
 def _open_address(address: str, table: str | None, file: FileReading) -> Opened:
     if "://" in address:
-        return _in_place(*databases.open_database(parse_address(address, table)))
+        return _in_place(databases.open_database(parse_address(address, table)))
     place, options = _split(address)
     if (where := file_address(place, options.get("table", table))) is not None:
         if strange := sorted(set(options) - {"table"}):
             raise DataError(f"the address {address!r} sets {strange[0]!r}; a database in a file takes table.")
-        return _in_place(*databases.open_database(where))
+        return _in_place(databases.open_database(where))
     paths, reading = files_and_reading(address, table, file)
     for path in paths:
         if path.stat().st_size == 0:

@@ -14,13 +14,14 @@ import ibis
 
 from understudy.codebook import Codebook, Column, Dates, LinkedCodebook, LinkedTable, Origin, Role
 from understudy.errors import DataError
+from understudy.sources.addresses import file_address
 from understudy.sources.base import Report
+from understudy.sources.databases import tables_in
 from understudy.sources.draft import draft_in_full, guessed_file
-from understudy.sources.engines.duckdb import connect
 from understudy.sources.expressions import person_of
 from understudy.sources.faults import engine_errors
 from understudy.sources.file_guesses import Guess
-from understudy.sources.files import Opened, database_of
+from understudy.sources.files import Opened
 from understudy.sources.linked_files import Place, files_in, stem_of
 from understudy.sources.linked_keys import Counted, Link, below, find_links, find_top, is_id_name
 
@@ -102,15 +103,11 @@ def _places(what: Any) -> dict[str, Place]:
     """The tables by their names."""
     if isinstance(what, Mapping):
         return {str(name): Place(what=table) for name, table in what.items()}
-    if (duckdb := database_of(str(what))) is not None:
-        connection = connect()
+    where = file_address(str(what))
+    if where is not None:
         with engine_errors(repr(str(what))):
-            connection.attach(str(duckdb[0]), name="looked_at", read_only=True)
-            listed = connection.raw_sql(
-                "SELECT table_name FROM information_schema.tables WHERE table_catalog = 'looked_at' ORDER BY 1"
-            ).fetchall()
-            connection.detach("looked_at")
-        return {_plain(name): Place(what=what, table=name) for (name,) in listed}
+            listed = tables_in(where)
+        return {_plain(name): Place(what=what, table=name) for name in listed}
     if "://" in str(what):
         raise DataError(
             f"{str(what)!r} is a server: a draft reads levels off the values, and only counts leave a database through "

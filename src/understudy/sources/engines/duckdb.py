@@ -11,7 +11,7 @@ from understudy.interrupts import interrupts_put_off
 from understudy.sources.engines.bench import Bench, watched
 from understudy.sources.engines.dialect import Dialect
 from understudy.sources.engines.file_database import FileEngine
-from understudy.sources.engines.kind import Address
+from understudy.sources.engines.kind import Address, Found
 
 _MEMORY = "1GB"
 """What DuckDB may hold before it spills to a private temporary folder."""
@@ -122,21 +122,32 @@ class _DuckDB(FileEngine):
 
         return (duckdb.Error,)
 
-    def open(self, where: Address) -> tuple[Any, Any, str]:
-        """The table of a file, which is only read."""
+    def tables(self, where: Address) -> list[str]:
+        return _tables(self._attached(where))
+
+    def _attached(self, where: Address) -> Any:
         self.refuse_absent(where)
         connection = connect()
         connection.attach(where.host, name="understudy_source", read_only=True)
-        # not list_tables(): Ibis 12 calls what DuckDB has deprecated
-        listed = connection.raw_sql(
-            "SELECT table_name FROM information_schema.tables "
-            "WHERE table_catalog = 'understudy_source' AND table_schema = 'main'"
-        ).fetchall()
-        table = self.chosen(where, [name for (name,) in listed])
+        return connection
+
+    def open(self, where: Address) -> Found:
+        """The table of a file, which is only read."""
+        connection = self._attached(where)
+        table = self.chosen(where, _tables(connection))
         if read_alone.is_set():
             connection.raw_sql("SET enable_external_access = false")  # cannot be taken back on this connection
         opened = connection.table(table, database=("understudy_source", "main"))
-        return connection, opened, self.at(where.host, table).label
+        return Found(connection, opened, self.at(where.host, table).label)
+
+
+def _tables(connection: Any) -> list[str]:
+    # not list_tables(): Ibis 12 calls what DuckDB has deprecated
+    listed = connection.raw_sql(
+        "SELECT table_name FROM information_schema.tables "
+        "WHERE table_catalog = 'understudy_source' AND table_schema = 'main' ORDER BY 1"
+    ).fetchall()
+    return [name for (name,) in listed]
 
 
 ENGINE = _DuckDB()

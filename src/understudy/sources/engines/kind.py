@@ -4,7 +4,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 from urllib.parse import SplitResult, unquote
 
 from understudy.errors import DataError
@@ -32,6 +32,17 @@ class Address:
     user: str | None = None
     database: str | None = None
     options: dict[str, str] = field(default_factory=dict)
+
+
+class Found(NamedTuple):
+    """A table that was opened."""
+
+    connection: Any
+    """Of Ibis, to the engine that counts."""
+    table: Any
+    label: str
+    likely_rows: int | None = None
+    """About how many rows there are at most, where that is known without reading them."""
 
 
 class Engine(ABC):
@@ -64,8 +75,8 @@ class Engine(ABC):
     remedies: ClassVar[Remedies] = ()
 
     @abstractmethod
-    def open(self, where: Address) -> tuple[Any, Any, str]:
-        """(connection, table, label) of an address; reads no row."""
+    def open(self, where: Address) -> Found:
+        """The table of an address; reads no row."""
 
     def holds_secret(self, address: str, parts: SplitResult) -> bool:
         """Whether something stands before the ``@`` that only a password or key can be."""

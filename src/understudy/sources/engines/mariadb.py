@@ -28,7 +28,6 @@ import ibis
 import ibis.expr.datatypes as kinds
 import ibis.expr.schema as schemas
 import pyarrow as pa
-import sqlglot as sg
 import sqlglot.expressions as sge
 from ibis.backends.sql import SQLBackend, compilers
 from ibis.common.exceptions import TableNotFound
@@ -40,7 +39,7 @@ from understudy.errors import DataError
 from understudy.extras import need
 from understudy.sources.engines.bench import CHANGED, Bench
 from understudy.sources.engines.dialect import GuardedDialect, temporary_name
-from understudy.sources.engines.kind import Address, Engine, schema_and_table
+from understudy.sources.engines.kind import Address, Engine, Found, schema_and_table
 
 _CONNECT_SECONDS = 10
 _COLLATION = "utf8mb4_nopad_bin"
@@ -119,12 +118,12 @@ def to_days(day: kinds.Date) -> int:  # type: ignore[empty-body]
 
 
 @ibis.udf.scalar.builtin  # type: ignore[untyped-decorator]
-def from_days(days: int) -> kinds.Date:  # type: ignore[empty-body]
+def from_days(days: int) -> kinds.Date:
     """The day of such a number."""
 
 
 @ibis.udf.scalar.builtin  # type: ignore[untyped-decorator]
-def last_day(day: kinds.Date) -> kinds.Date:  # type: ignore[empty-body]
+def last_day(day: kinds.Date) -> kinds.Date:
     """The last day of its month; null where there is no such month."""
 
 
@@ -186,7 +185,7 @@ class _Compiler(type(compilers.mysql.compiler)):  # type: ignore[misc]
         return sge.Subquery(this=sge.Var(this=query))
 
 
-class _Backend(SQLBackend):
+class _Backend(SQLBackend):  # type: ignore[misc]
     """What of Ibis' backend is needed here, without its driver."""
 
     name = "mysql"
@@ -228,7 +227,7 @@ class _Backend(SQLBackend):
         """The server itself finds the table, by its own rules about capital letters."""
         import pymysql
 
-        table = sg.table(name, db=database, quoted=True).sql("mysql")
+        table = sge.table_(name, db=database, quoted=True).sql("mysql")
         try:
             columns = self.rows(f"SHOW COLUMNS FROM {table}")
         except (pymysql.err.ProgrammingError, pymysql.err.OperationalError) as reason:
@@ -536,7 +535,7 @@ class _MariaDB(Engine):
             raise DataError("the address names a host and a socket; give one of them.")
         return super().address(parts, options)
 
-    def open(self, where: Address) -> tuple[Any, Any, str]:
+    def open(self, where: Address) -> Found:
         need("pymysql", extra="mariadb", what="MariaDB")
         if "table" not in where.options:
             raise DataError(f"the address of MariaDB database {where.database!r} names no table; add ?table=TABLE.")
@@ -549,7 +548,7 @@ class _MariaDB(Engine):
                 f"there is no table {where.options['table']!r} in MariaDB database {where.database!r}, or you may not "
                 "see it; check the name (TABLE or DATABASE.TABLE, case may count) and your rights."
             ) from None
-        return connection, opened, where.label
+        return Found(connection, opened, where.label)
 
 
 def _connected(where: Address, database: str | None) -> Any:

@@ -23,7 +23,7 @@ from understudy.errors import DataError
 from understudy.extras import need
 from understudy.sources.engines.bench import Bench
 from understudy.sources.engines.dialect import GuardedDialect, temporary_name
-from understudy.sources.engines.kind import Address, Engine, schema_and_table
+from understudy.sources.engines.kind import Address, Engine, Found, schema_and_table
 
 _CONNECT_SECONDS = 10
 _ONE_STATE = "BEGIN ISOLATION LEVEL REPEATABLE READ"
@@ -270,7 +270,7 @@ class _Postgres(Engine):
         psycopg = sys.modules.get("psycopg")
         return () if psycopg is None else (psycopg.Error,)
 
-    def open(self, where: Address) -> tuple[Any, Any, str]:
+    def open(self, where: Address) -> Found:
         need("psycopg", extra="postgres", what="PostgreSQL")
         import psycopg
 
@@ -297,7 +297,7 @@ class _Postgres(Engine):
                     f"there is no table {where.options['table']!r} in PostgreSQL database {where.database!r}, or you "
                     "may not see it; check the name (SCHEMA.TABLE, case counts) and your rights."
                 ) from None
-        return connection, opened, where.label
+        return Found(connection, opened, where.label)
 
 
 ENGINE = _Postgres()

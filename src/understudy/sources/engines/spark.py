@@ -19,7 +19,7 @@ from understudy.errors import DataError
 from understudy.extras import need
 from understudy.sources.engines.bench import Bench
 from understudy.sources.engines.dialect import NUMBER, Dialect, temporary_name
-from understudy.sources.engines.kind import Address, Engine
+from understudy.sources.engines.kind import Address, Engine, Found
 from understudy.sources.faults import engine_errors
 
 
@@ -150,7 +150,7 @@ class _Spark(Engine):
         what = options.get("table") or options.get("path") or "a table"
         return Address(kind=self.name, label=f"{what} on Spark", host=master, options=dict(options))
 
-    def open(self, where: Address) -> tuple[Any, Any, str]:
+    def open(self, where: Address) -> Found:
         if ("table" in where.options) == ("path" in where.options):
             raise DataError("a Spark address names one table or one path: add ?table=DB.TABLE or ?path=FILE.parquet.")
         return _read(spark_session(where.host or None), where)
@@ -161,7 +161,7 @@ def is_spark(what: Any) -> bool:
     return type(what).__module__.startswith("pyspark.")
 
 
-def open_spark_object(what: Any, table: str | None) -> tuple[Any, Any, str]:
+def open_spark_object(what: Any, table: str | None) -> Found:
     """A Spark session with a table or path, or a Spark data frame."""
     if hasattr(what, "createOrReplaceTempView"):
         return _as_table(what.sparkSession, what, "the Spark data frame")
@@ -179,7 +179,7 @@ def _master(netloc: str) -> str:
     return f"spark://{netloc}"
 
 
-def _read(session: Any, where: Address) -> tuple[Any, Any, str]:
+def _read(session: Any, where: Address) -> Found:
     with engine_errors(where.label):
         if "table" in where.options:
             frame = session.table(where.options["table"])
@@ -190,12 +190,12 @@ def _read(session: Any, where: Address) -> tuple[Any, Any, str]:
     return _as_table(session, frame, where.label)
 
 
-def _as_table(session: Any, frame: Any, label: str) -> tuple[Any, Any, str]:
+def _as_table(session: Any, frame: Any, label: str) -> Found:
     with engine_errors(label):
         name = temporary_name("source")
         frame.createOrReplaceTempView(name)  # a name for it, not a copy
         connection = ibis.pyspark.from_connection(session)
-        return connection, connection.table(name), label
+        return Found(connection, connection.table(name), label)
 
 
 def spark_session(master: str | None = None) -> Any:
