@@ -63,7 +63,7 @@ _STORED = {
 _ODD = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
 _BLANK = r"[ \t\n\r\x0b\x0c]"
 """What :data:`understudy.codebook.readings.SPACES` holds, as a pattern that spells the rarer ones."""
-_FOLDS_ALIKE = "[^\\x{00}-\\x{12F}\\x{131}-\\x{17F}\\x{386}-\\x{3CE}\\x{400}-\\x{45F}]"
+_FOLDS_ALIKE = r"[^\x{00}-\x{12F}\x{131}-\x{17F}\x{386}-\x{3AA}\x{3AC}-\x{3CE}\x{400}-\x{42E}\x{430}-\x{45F}]"
 """Characters about which the server's own small letters may differ from ours."""
 
 
@@ -567,6 +567,9 @@ def _connected(where: Address, database: str | None) -> Any:
     seconds = options.get("connect_timeout", str(_CONNECT_SECONDS))
     if not seconds.isdecimal() or not 1 <= int(seconds) <= 3600:
         raise DataError(f"the address sets connect_timeout to {seconds!r}; it must be a whole number from 1 to 3600.")
+    socket = options.get("socket")
+    if socket is not None and not Path(socket).is_socket():
+        raise DataError(f"{where.label} cannot be read: there is no socket {socket!r}. Is the server running?")
     own = Path(options.get("defaults_file", "~/.my.cnf")).expanduser()
     if own.is_file():
         settings["read_default_file"] = str(own)

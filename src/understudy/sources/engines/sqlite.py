@@ -90,16 +90,19 @@ class _Reader:
         with self.reading():
             listed = self.client.execute(f"PRAGMA table_info({_quoted(table)})")
             names = [name.decode("utf-8", "replace") for _, name, *_ in listed]
-            asked = ", ".join(
-                f"max(typeof({name}) IN ('text', 'blob')), max(typeof({name}) = 'real'), max(typeof({name}) = 'integer')"
-                for name in map(_quoted, names)
-            )
-            held = self.client.execute(f"SELECT {asked} FROM {_quoted(table)}").fetchone()
+            held = [self._held(table, name) for name in names]
         kinds = [
             pa.string() if texts or not (reals or wholes) else pa.float64() if reals else pa.int64()
-            for texts, reals, wholes in zip(held[0::3], held[1::3], held[2::3], strict=True)
+            for texts, reals, wholes in held
         ]
         return pa.schema(list(zip(names, kinds, strict=True)))
+
+    def _held(self, table: str, name: str) -> tuple[int, int, int]:
+        """Whether a column holds texts or bytes, numbers with a fraction, and whole numbers."""
+        kind = f"typeof({_quoted(name)})"
+        asked = f"max({kind} IN ('text', 'blob')), max({kind} = 'real'), max({kind} = 'integer')"
+        texts, reals, wholes = self.client.execute(f"SELECT {asked} FROM {_quoted(table)}").fetchone()
+        return texts, reals, wholes
 
     def likely_rows(self, table: str, columns: int) -> int | None:
         """By the last number of a row, or by the size of the file: a row needs a byte for each value, and two more."""
