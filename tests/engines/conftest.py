@@ -17,6 +17,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from tests.conftest import TOOL_PATH, _have
+
 _TYPES = {"string": "text", "int64": "bigint", "double": "double precision", "date32[day]": "date", "bool": "boolean"}
 
 
@@ -162,17 +164,18 @@ def _storable(value: Any) -> Any:
 def start_maria(*options: str) -> Maria:
     """In a folder of its own, which belongs to the user that the server runs as under root."""
     folder = Path(tempfile.mkdtemp(prefix="understudy-my-"))
-    user = ["--user=mysql"] if os.geteuid() == 0 else []
+    user = ["--user=nobody"] if os.geteuid() == 0 else []
     if user:
-        shutil.chown(folder, "mysql")
+        shutil.chown(folder, "nobody")
     made = subprocess.run(
         ["mariadb-install-db", "--no-defaults", f"--datadir={folder / 'data'}", "--skip-test-db", *user,
          "--auth-root-authentication-method=normal"],
         capture_output=True, timeout=120, check=False,
     )  # fmt: skip
     assert made.returncode == 0, made.stderr[-2000:]
+    program = shutil.which("mariadbd", path=TOOL_PATH) or "mariadbd"
     process = subprocess.Popen(
-        ["mariadbd", "--no-defaults", f"--datadir={folder / 'data'}", f"--socket={folder / 'socket'}",
+        [program, "--no-defaults", f"--datadir={folder / 'data'}", f"--socket={folder / 'socket'}",
          f"--pid-file={folder / 'pid'}", "--skip-networking", "--general-log=1", f"--general-log-file={folder / 'log'}",
          "--character-set-server=utf8mb4", "--collation-server=utf8mb4_general_ci", "--innodb-buffer-pool-size=64M",
          "--innodb-flush-log-at-trx-commit=0", *user, *options],
@@ -189,14 +192,12 @@ def mariadbd(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
     """Path of the server's program; one worker installs it while the others wait."""
     from filelock import FileLock
 
-    from tests.conftest import _have
-
     shared = tmp_path_factory.getbasetemp().parent if worker_id != "master" else tmp_path_factory.getbasetemp()
     with FileLock(shared / "mariadb.lock"):
         if not _have("mariadb"):
             pytest.skip("group mariadb: no MariaDB server, and it may not be installed here")
     pytest.importorskip("pymysql", reason="group mariadb: PyMySQL is not installed")
-    return Path(shutil.which("mariadbd") or "")
+    return Path(shutil.which("mariadbd", path=TOOL_PATH) or "")
 
 
 @pytest.fixture(scope="session")
@@ -230,8 +231,6 @@ def _in_sqlite(value: Any) -> Any:
 def java(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
     """Path of a Java runtime; one worker installs it while the others wait."""
     from filelock import FileLock
-
-    from tests.conftest import _have
 
     shared = tmp_path_factory.getbasetemp().parent if worker_id != "master" else tmp_path_factory.getbasetemp()
     with FileLock(shared / "java.lock"):

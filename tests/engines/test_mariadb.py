@@ -232,7 +232,8 @@ def test_types_that_only_mariadb_has(maria: Maria) -> None:
         "DROP TABLE IF EXISTS odd",
         "CREATE TABLE odd (mood enum('low','high'), tags set('x','y'), code char(4), ok boolean, one bit(1),"
         " many bit(8), big bigint unsigned, padded int(5) unsigned zerofill, price decimal(8,2), small float,"
-        " born year, at time, day date, moment timestamp NULL, written datetime, doc json, who uuid, photo blob, place point)",
+        " born year, at time, day date, moment timestamp NULL, written datetime, doc json, who uuid,"
+        " photo blob, place point)",
         "SET SESSION time_zone = '+02:00'",
         "INSERT INTO odd VALUES ('low', 'x,y', 'a', true, b'1', b'101', 18446744073709551615, 42, 2.5, 0.1, 1999,"
         " '10:30:00', '0000-00-00', '2020-03-01 00:30:00', '2020-03-01 00:30:00', '{\"a\": 1}',"
