@@ -1,7 +1,7 @@
-"""Large tables: threads, processes, memory, slopes, and counting on PostgreSQL and Spark against their bare queries.
+"""Large tables: threads, processes, memory, slopes, and counting in databases against their bare queries.
 
-``python -m benchmarks.scale [threads|processes|memory|slopes|postgres|spark|spark-slope]``. Bars: two threads, and two
-processes, at least 1.6 times one on 4,000,000 rows (best of five, interleaved); peak memory of drawing 100 million
+``python -m benchmarks.scale [threads|processes|memory|slopes|postgres|mariadb|sqlite|spark|spark-slope]``. Bars: two
+threads, and two processes, at least 1.6 times one on 4,000,000 rows (best of five, interleaved); peak memory of drawing 100 million
 rows, and of counting them, at most 1.2 times that of 10 million; log-log slope of fit plus draw at most 1.1 from
 100,000 to 10,000,000 rows for PeGS (medians of five interleaved rounds; LUGS has its own in `benchmarks.lugs`);
 counting at most 1.5 times the engine's bare queries.
@@ -263,6 +263,53 @@ def postgres() -> None:
         server.stop()
 
 
+def mariadb() -> None:
+    """The same on MariaDB."""
+    from tests.engines.conftest import start_maria
+
+    _load()
+    book = us.datasets.discharges_codebook()
+    server = start_maria("--innodb-buffer-pool-size=512M")
+    try:
+        address = server.load("discharges", us.datasets.discharges(rows=ENGINE_ROWS, seed=1))
+        server.run("ANALYZE TABLE discharges")
+        connection = server.connect(database="test")
+        cursor = connection.cursor()
+
+        def bare() -> None:
+            for clique in _cliques():
+                columns = ", ".join(f"`{name}`" for name in clique)
+                cursor.execute(f"SELECT {columns}, count(*) FROM discharges GROUP BY {columns}")
+                cursor.fetchall()
+
+        _against_bare("MariaDB", bare, lambda: us.open(address, book).count(_cliques()), rounds=1)
+        connection.close()
+    finally:
+        server.stop()
+
+
+def sqlite() -> None:
+    """The same on a SQLite file, whose rows are read here; its own queries run in this process too."""
+    import sqlite3
+    from contextlib import closing
+
+    from tests.engines.conftest import put_into_sqlite
+
+    _load()
+    book = us.datasets.discharges_codebook()
+    with tempfile.TemporaryDirectory() as folder:
+        table = us.datasets.discharges(rows=ENGINE_ROWS, seed=1)
+        path = put_into_sqlite(Path(folder) / "d.sqlite", "discharges", table)
+        with closing(sqlite3.connect(path)) as connection:
+
+            def bare() -> None:
+                for clique in _cliques():
+                    columns = ", ".join(f'"{name}"' for name in clique)
+                    connection.execute(f"SELECT {columns}, count(*) FROM discharges GROUP BY {columns}").fetchall()
+
+            _against_bare("SQLite", bare, lambda: us.open(str(path), book).count(_cliques()), rounds=1)
+
+
 def spark() -> None:
     """The same on Spark in local mode."""
     import pyarrow.parquet as pq
@@ -337,6 +384,8 @@ PARTS = {
     "threads": threads,
     "processes": processes,
     "postgres": postgres,
+    "mariadb": mariadb,
+    "sqlite": sqlite,
     "spark": spark,
     "spark-slope": spark_slope,
     "slopes": slopes,

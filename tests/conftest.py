@@ -8,17 +8,25 @@ from pathlib import Path
 
 import pytest
 
-_TOOLS = {"browser": ("chromium", "chromium"), "java": ("java", "default-jre-headless")}
+_TOOLS = {
+    "browser": ("chromium", "chromium"),
+    "java": ("java", "default-jre-headless"),
+    "mariadb": ("mariadbd", "mariadb-server-core mariadb-client-core"),  # the server alone: no service is started
+}
+
+
+TOOL_PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin"])
+"""Also where programs for administrators lie."""
 
 
 def _have(group: str) -> bool:
     command, package = _TOOLS[group]
-    if shutil.which(command):
+    if shutil.which(command, path=TOOL_PATH):
         return True
     may_install = os.geteuid() == 0 and shutil.which("apt-get") and os.environ.get("CI")
     if not may_install:
         return False
-    for words in (("update", "-qq"), ("install", "-y", "-qq", "--no-install-recommends", package)):
+    for words in (("update", "-qq"), ("install", "-y", "-qq", "--no-install-recommends", *package.split())):
         subprocess.run(
             ["apt-get", *words],
             env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"},
@@ -26,7 +34,7 @@ def _have(group: str) -> bool:
             timeout=600,
             check=False,
         )
-    return shutil.which(command) is not None
+    return shutil.which(command, path=TOOL_PATH) is not None
 
 
 @pytest.fixture(scope="session")

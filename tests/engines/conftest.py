@@ -1,4 +1,5 @@
-"""Real engines for the tests: PostgreSQL from its wheel, Spark in local mode. Started once, on first use."""
+"""Real engines for the tests, started once, on first use: PostgreSQL from its wheel, MariaDB from Debian, Spark in
+local mode."""
 
 import os
 import shutil
@@ -15,6 +16,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+
+from tests.conftest import TOOL_PATH, _have
 
 _TYPES = {"string": "text", "int64": "bigint", "double": "double precision", "date32[day]": "date", "bool": "boolean"}
 
@@ -86,12 +89,148 @@ def postgres() -> Iterator[Postgres]:
     found.stop()
 
 
+_MARIA_TYPES = {
+    "string": "text", "int64": "bigint", "double": "double", "date32[day]": "date", "bool": "boolean",
+}  # fmt: skip
+
+
+@dataclass
+class Maria:
+    """A server of our own behind a socket, its general log, and a way to pull its plug."""
+
+    process: subprocess.Popen[bytes]
+    folder: Path
+
+    @property
+    def socket(self) -> Path:
+        return self.folder / "socket"
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "log"
+
+    def connect(self, user: str = "root", **options: Any) -> Any:
+        import pymysql
+
+        return pymysql.connect(unix_socket=str(self.socket), user=user, autocommit=True, charset="utf8mb4", **options)
+
+    def run(self, *statements: str, database: str | None = "test") -> list[tuple[Any, ...]]:
+        connection = self.connect(database=database)
+        try:
+            with connection.cursor() as cursor:
+                for statement in statements:
+                    cursor.execute(statement)
+                return list(cursor.fetchall())
+        finally:
+            connection.close()
+
+    def address(self, table: str, *, user: str = "root", database: str = "test") -> str:
+        return f"mariadb://{user}@/{database}?socket={self.socket}&table={table}"
+
+    def load(self, name: str, table: pa.Table, *, kept_by: str = "InnoDB") -> str:
+        """As the server keeps it by default: texts in a collation that takes a for A."""
+        columns = ", ".join(f"`{field.name}` {_MARIA_TYPES[str(field.type)]}" for field in table.schema)
+        names = ", ".join("%s" for _ in table.schema)
+        rows = [tuple(map(_storable, row)) for row in zip(*[c.to_pylist() for c in table.columns], strict=True)]
+        connection = self.connect(database="test")
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute(f"DROP TABLE IF EXISTS {name}")
+                cursor.execute(f"CREATE TABLE {name} ({columns}) ENGINE = {kept_by}")
+                cursor.executemany(f"INSERT INTO {name} VALUES ({names})", rows)
+        finally:
+            connection.close()
+        return self.address(name)
+
+    def die(self) -> None:
+        """As in a power cut."""
+        self.process.kill()
+        self.process.wait(20)
+
+    def stop(self) -> None:
+        self.process.terminate()
+        try:
+            self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            self.die()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _storable(value: Any) -> Any:
+    """MariaDB knows no NaN; what was not recorded is null there."""
+    return None if isinstance(value, float) and value != value else value  # noqa: PLR0124
+
+
+def start_maria(*options: str) -> Maria:
+    """In a folder of its own, which belongs to the user that the server runs as under root."""
+    folder = Path(tempfile.mkdtemp(prefix="understudy-my-"))
+    user = ["--user=nobody"] if os.geteuid() == 0 else []
+    if user:
+        shutil.chown(folder, "nobody")
+    made = subprocess.run(
+        ["mariadb-install-db", "--no-defaults", f"--datadir={folder / 'data'}", "--skip-test-db", *user,
+         "--auth-root-authentication-method=normal"],
+        capture_output=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert made.returncode == 0, made.stderr[-2000:]
+    program = shutil.which("mariadbd", path=TOOL_PATH) or "mariadbd"
+    process = subprocess.Popen(
+        [program, "--no-defaults", f"--datadir={folder / 'data'}", f"--socket={folder / 'socket'}",
+         f"--pid-file={folder / 'pid'}", "--skip-networking", "--general-log=1", f"--general-log-file={folder / 'log'}",
+         "--character-set-server=utf8mb4", "--collation-server=utf8mb4_general_ci", "--innodb-buffer-pool-size=64M",
+         "--innodb-flush-log-at-trx-commit=0", *user, *options],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    found = Maria(process=process, folder=folder)
+    wait_until(found.socket.exists, 60, "MariaDB to listen")
+    found.run("CREATE DATABASE test", database=None)
+    return found
+
+
+@pytest.fixture(scope="session")
+def mariadbd(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+    """Path of the server's program; one worker installs it while the others wait."""
+    from filelock import FileLock
+
+    shared = tmp_path_factory.getbasetemp().parent if worker_id != "master" else tmp_path_factory.getbasetemp()
+    with FileLock(shared / "mariadb.lock"):
+        if not _have("mariadb"):
+            pytest.skip("group mariadb: no MariaDB server, and it may not be installed here")
+    pytest.importorskip("pymysql", reason="group mariadb: PyMySQL is not installed")
+    return Path(shutil.which("mariadbd", path=TOOL_PATH) or "")
+
+
+@pytest.fixture(scope="session")
+def maria(mariadbd: Path) -> Iterator[Maria]:
+    found = start_maria()
+    yield found
+    found.stop()
+
+
+def put_into_sqlite(path: Path, name: str, table: pa.Table) -> Path:
+    """As programs write it: days as texts, in columns whose types bind nobody."""
+    import sqlite3
+    from contextlib import closing
+
+    rows = zip(*[[_in_sqlite(value) for value in column.to_pylist()] for column in table.columns], strict=True)
+    names = ", ".join('"' + name.replace('"', '""') + '"' for name in table.column_names)
+    quoted = '"' + name.replace('"', '""') + '"'
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(f"DROP TABLE IF EXISTS {quoted}")
+        connection.execute(f"CREATE TABLE {quoted} ({names})")
+        marks = ", ".join("?" for _ in table.column_names)
+        connection.executemany(f"INSERT INTO {quoted} VALUES ({marks})", rows)
+    return path
+
+
+def _in_sqlite(value: Any) -> Any:
+    return value if value is None or isinstance(value, str | int | float) else str(value)
+
+
 @pytest.fixture(scope="session")
 def java(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
     """Path of a Java runtime; one worker installs it while the others wait."""
     from filelock import FileLock
-
-    from tests.conftest import _have
 
     shared = tmp_path_factory.getbasetemp().parent if worker_id != "master" else tmp_path_factory.getbasetemp()
     with FileLock(shared / "java.lock"):

@@ -20,6 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import understudy as us
+from tests.engines.conftest import put_into_sqlite
 from understudy.codebook import Categorical, Codebook, Coded, Continuous, Dates, Grain, Integer, Ordinal
 from understudy.codebook.encode import encode_value
 from understudy.errors import DataError
@@ -35,6 +36,9 @@ ENGINES = [
     "duckdb",
     "postgres",
     "postgres without temporary tables",
+    "mariadb",
+    "mariadb without temporary tables",
+    "sqlite",
     pytest.param("spark", marks=pytest.mark.java),
 ]
 
@@ -141,6 +145,15 @@ def put_with(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str, p
         if engine == "spark":
             pq.write_table(table, tmp_path / "t.parquet")
             return request.getfixturevalue("spark"), str(tmp_path / "t.parquet")
+        if engine == "sqlite":
+            return f"sqlite://{put_into_sqlite(tmp_path / 't.sqlite', 'patients', table)}?table=patients", None
+        if engine.startswith("mariadb"):
+            maria = request.getfixturevalue("maria")
+            address = maria.load("patients", table)
+            if engine == "mariadb":
+                return address, None
+            maria.run("CREATE USER IF NOT EXISTS reader", "GRANT SELECT ON test.patients TO reader")
+            return maria.address("patients", user="reader"), None
         postgres = request.getfixturevalue("postgres")
         address = postgres.load("patients", table)
         if engine == "postgres":
@@ -165,7 +178,7 @@ def open_with(put_with: Any) -> Callable[..., us.sources.Source]:  # type: ignor
         if engine == "memory":
             return us.open(table, book, **options)
         what, name = put_with(engine, table)
-        stay = {"local_bytes": 0} if engine == "duckdb" else {}
+        stay = {"local_bytes": 0} if engine in ("duckdb", "sqlite") else {}
         return us.open(what, book, table=name, **stay, **options)
 
     return put
@@ -210,7 +223,7 @@ def test_every_engine_refuses_unknown_values_by_name(engine: str, open_with: Any
         source.count([("age",)])
 
 
-@pytest.mark.parametrize("engine", [*ENGINES[1:3], ENGINES[-1]])
+@pytest.mark.parametrize("engine", [*ENGINES[1:3], "mariadb", "sqlite", ENGINES[-1]])
 def test_a_method_runs_on_every_engine(engine: str, open_with: Any) -> None:
     fitted = us.PeGS(alpha=1.0).fit(open_with(engine, TABLES["typed"]))
     assert fitted.sample(rows=50).table.num_rows == 50
@@ -292,7 +305,7 @@ class TestAddresses:
                 r"cannot be read.*Is the server running, and may it be reached",
             ),
             ("spark://host:7077", r"\?table=DB.TABLE or \?path="),
-            ("mysql://host/db?table=t", "addresses of kind 'mysql'"),
+            ("mssql://host/db?table=t", "addresses of kind 'mssql'.*mariadb://.*sqlite:///"),
         ],
     )
     def test_bad_addresses_get_a_sentence(self, address: str, said: str) -> None:
@@ -319,5 +332,5 @@ def test_an_answer_is_the_same_wherever_the_rows_lie(engine, put_with):
     for words in QUESTIONS:
         plan = plan_answer(parse_question(words, BOOK), BOOK, epsilon=1.0)
         memory = plan.draw(plan.open(table), Stream.seeded(4))
-        stay = {"local_bytes": 0} if engine == "duckdb" else {}
+        stay = {"local_bytes": 0} if engine in ("duckdb", "sqlite") else {}
         assert plan.draw(plan.open(what, table=name, **stay), Stream.seeded(4)) == memory

@@ -1,10 +1,12 @@
 """Linked tables give the same rows on every engine: keys, ranks, constants, and the rows that take part."""
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.engines.conftest import Postgres
+from tests.engines.conftest import Postgres, put_into_sqlite
 from tests.unit.linked_hospital import book, changed, tables
 from understudy.sources.benches import fetched
 from understudy.sources.linked import open_linked
@@ -35,15 +37,43 @@ def in_postgres(postgres: Postgres, data: dict[str, Any]) -> str:
     return postgres.address("x").replace("&table=x", "")
 
 
+ENGINES = ["postgres", "mariadb", "mariadb without temporary tables", "sqlite"]
+
+
+@pytest.fixture
+def put_with(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str, dict[str, Any]], str]:
+    """Puts linked tables into an engine, and gives the address of them all."""
+
+    def put(engine: str, data: dict[str, Any]) -> str:
+        if engine == "postgres":
+            return in_postgres(request.getfixturevalue("postgres"), data)
+        if engine == "sqlite":
+            for name, table in data.items():
+                put_into_sqlite(tmp_path / "t.sqlite", name, table)
+            return f"sqlite://{tmp_path / 't.sqlite'}"
+        maria = request.getfixturevalue("maria")
+        for name, table in data.items():
+            maria.load(name, table)
+        user = "root"
+        if engine != "mariadb":
+            user = "reader"
+            maria.run("CREATE USER IF NOT EXISTS reader", *(f"GRANT SELECT ON test.{name} TO reader" for name in data))
+        return maria.address("x", user=user).replace("&table=x", "")
+
+    return put
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("key", [None, "one key", "another"])
-def test_postgres_gives_the_same_rows(postgres: Postgres, key: str | None) -> None:
-    assert rows_of(in_postgres(postgres, tables()), key) == rows_of(tables(), key)
+def test_engines_give_the_same_rows(engine: str, key: str | None, put_with: Any) -> None:
+    assert rows_of(put_with(engine, tables()), key) == rows_of(tables(), key)
 
 
-def test_postgres_tells_the_same_faults(postgres: Postgres) -> None:
+@pytest.mark.parametrize("engine", ENGINES)
+def test_engines_tell_the_same_faults(engine: str, put_with: Any) -> None:
     data = changed("diagnoses", "stay_id", 4, 77)
     data["stays"] = changed("stays", "ward", 3, "maternity")["stays"]
-    assert faults_of(in_postgres(postgres, data)) == faults_of(data) != []
+    assert faults_of(put_with(engine, data)) == faults_of(data) != []
 
 
 @pytest.mark.long

@@ -11,11 +11,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import understudy as us
+from tests.engines.conftest import put_into_sqlite
 from understudy.codebook import Categorical, Codebook, Continuous, Dates, Grain, Integer, Ordinal
 from understudy.codebook.encode import encode_value
 from understudy.codebook.readings import Reading
 
-ENGINES = ["memory", "duckdb", "postgres", pytest.param("spark", marks=pytest.mark.java)]
+ENGINES = ["memory", "duckdb", "postgres", "mariadb", "sqlite", pytest.param("spark", marks=pytest.mark.java)]
 
 
 def edges(*numbers: int) -> tuple[Fraction, ...]:
@@ -198,6 +199,10 @@ def test_reading_rules_mean_the_same_in_every_engine(
             options = {"local_bytes": 0}
         elif engine == "postgres":
             what = request.getfixturevalue("postgres").load("messy", table)
+        elif engine == "mariadb":
+            what = request.getfixturevalue("maria").load("messy", table)
+        elif engine == "sqlite":
+            what = put_into_sqlite(tmp_path / "t.db", "messy", table)  # known by its first bytes
         elif engine == "spark":
             pq.write_table(table, tmp_path / "t.parquet")
             what, options = request.getfixturevalue("spark"), {"table": str(tmp_path / "t.parquet")}

@@ -6,8 +6,8 @@ import pytest
 from understudy.codebook import Categorical, Codebook, LinkedCodebook, LinkedTable
 from understudy.evaluate.opened import open_grids
 from understudy.sources import benches, open_source
+from understudy.sources.engines.duckdb import read_alone
 from understudy.sources.expressions import _LISTED
-from understudy.sources.files import _read_alone
 from understudy.sources.linked import open_linked
 
 LEVELS = tuple(f"L{number}" for number in range(_LISTED + 1))
@@ -48,8 +48,8 @@ def test_linked_tables_of_a_database_that_is_read_alone(tmp_path):
     with duckdb.connect(str(tmp_path / "study.duckdb")) as connection:
         connection.execute("CREATE TABLE people AS SELECT range AS id, 'F' AS sex FROM range(3)")
         connection.execute("CREATE TABLE rows AS SELECT range // 2 AS id, 'L' || range AS code FROM range(6)")
-    _read_alone.set()
+    read_alone.set()
     try:
         assert linked(str(tmp_path / "study.duckdb")) == [0, 1, 2, 3, 4, 5]
     finally:
-        _read_alone.clear()
+        read_alone.clear()

@@ -17,16 +17,16 @@ _WIDEST = 200
 
 def read_databases_alone() -> None:
     """For the rest of this process: what lies in a DuckDB file cannot make it read other files."""
-    from understudy.sources.files import read_databases_alone
+    from understudy.sources.engines.duckdb import read_databases_alone
 
     read_databases_alone()
 
 
 def tables_in(data: Any) -> tuple[str, ...]:
     """The names of the tables of a DuckDB file, in order; none for anything else. Reads no row."""
-    from understudy.sources.linked_draft import tables_in
+    from understudy.sources.linked_draft import table_names
 
-    return tuple(tables_in(data) or ())
+    return tuple(table_names(data) or ())
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

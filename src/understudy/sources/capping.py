@@ -45,7 +45,7 @@ def kept_by_key(
     text = key
     for piece in spelled:
         text = text + "," + piece
-    order = [dialects.sha256(text), *(numbered[name] for name in content)]
+    order = [dialects.dialect_of(numbered).sha256(text), *(numbered[name] for name in content)]
     ranked = numbered.mutate(**{_RANK: ibis.row_number().over(group_by=person, order_by=order)})
     return ranked.filter(ranked[_RANK] < cap).select(*content)
 

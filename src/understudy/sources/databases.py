@@ -1,133 +1,22 @@
-"""Tables that stay where they are: PostgreSQL and Spark, through Ibis."""
+"""Tables that lie in a database, whichever engine it is."""
 
-import os
-import re
-import sys
-import uuid
-import warnings
-import weakref
-from pathlib import Path
-from typing import Any
-
-from understudy.errors import DataError
-from understudy.extras import need
-from understudy.sources.addresses import Address, parse_address
+from understudy.sources.engines import engines
+from understudy.sources.engines.file_database import FileEngine
+from understudy.sources.engines.kind import Address, Found
+from understudy.sources.engines.spark import is_spark, open_spark_object, spark_session
 from understudy.sources.faults import engine_errors
 
-_CONNECT_SECONDS = 10
-_NAMES = re.compile(r'"((?:[^"]|"")+)"|([^."]+)')
+__all__ = ["is_spark", "open_database", "open_spark_object", "spark_session", "tables_in"]
 
 
-def open_database(address: str, table: str | None) -> tuple[Any, Any, str]:
-    """(connection, table, label) of an address; reads no row."""
-    where = parse_address(address, table)
-    return _open_postgres(where) if where.kind == "postgresql" else _open_spark(where)
+def tables_in(where: Address) -> list[str]:
+    """The tables of a database that is a file."""
+    engine = engines()[where.kind]
+    assert isinstance(engine, FileEngine)
+    return engine.tables(where)
 
 
-def _open_postgres(where: Address) -> tuple[Any, Any, str]:
-    need("psycopg", extra="postgres", what="PostgreSQL")
-    import ibis
-    import psycopg
-
-    if "table" not in where.options:
-        raise DataError(
-            f"the address of PostgreSQL database {where.database!r} names no table; add ?table=SCHEMA.TABLE."
-        )
-    schema, name = _schema_and_table(where.options["table"])
-    options = {key: value for key, value in where.options.items() if key != "table"}
-    options.setdefault("connect_timeout", str(_CONNECT_SECONDS))
-    options.setdefault("application_name", "understudy")
-    known = {"host": where.host, "port": where.port, "user": where.user, "dbname": where.database}
-    settings = {**{key: value for key, value in known.items() if value}, **options}
-    with engine_errors(where.label), warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        client = psycopg.connect(autocommit=True, **settings)
-        connection = ibis.postgres.from_connection(client)
-        weakref.finalize(connection, client.close)
-        try:
-            inside = None if schema is None else (connection.current_catalog, schema)
-            opened = connection.table(name, database=inside)
-        except ibis.common.exceptions.TableNotFound:
-            raise DataError(
-                f"there is no table {where.options['table']!r} in PostgreSQL database {where.database!r}, or you may "
-                "not see it; check the name (SCHEMA.TABLE, case counts) and your rights."
-            ) from None
-    return connection, opened, where.label
-
-
-def _schema_and_table(text: str) -> tuple[str | None, str]:
-    """``schema.table`` or ``table``; names with a point in them stand in double quotes."""
-    names = [quoted.replace('""', '"') if quoted else bare for quoted, bare in _NAMES.findall(text)]
-    if not 1 <= len(names) <= 2:
-        raise DataError(f"the table {text!r} is not a name; write TABLE or SCHEMA.TABLE.")
-    return (names[0] if len(names) == 2 else None), names[-1]
-
-
-def is_spark(what: Any) -> bool:
-    """Whether something is a Spark session or data frame."""
-    return type(what).__module__.startswith("pyspark.")
-
-
-def open_spark_object(what: Any, table: str | None) -> tuple[Any, Any, str]:
-    """A Spark session with a table or path, or a Spark data frame."""
-    if hasattr(what, "createOrReplaceTempView"):
-        return _as_table(what.sparkSession, what, "the Spark data frame")
-    if not hasattr(what, "sql"):
-        raise DataError(f"a {type(what).__name__} cannot be opened; give a SparkSession and a table, or a data frame.")
-    if table is None:
-        raise DataError("a Spark session holds many tables; name one with `table`, or give a path.")
-    where = Address(kind="spark", host="", options={"path" if "/" in table else "table": table})
-    return _read(what, where)
-
-
-def _open_spark(where: Address) -> tuple[Any, Any, str]:
-    if ("table" in where.options) == ("path" in where.options):
-        raise DataError("a Spark address names one table or one path: add ?table=DB.TABLE or ?path=FILE.parquet.")
-    return _read(spark_session(where.host or None), where)
-
-
-def _read(session: Any, where: Address) -> tuple[Any, Any, str]:
+def open_database(where: Address) -> Found:
+    """The table of an address; reads no row."""
     with engine_errors(where.label):
-        if "table" in where.options:
-            frame = session.table(where.options["table"])
-        else:
-            path = where.options["path"]
-            is_text = Path(path).suffix.lower() in {".csv", ".gz", ".tsv"}
-            frame = session.read.csv(path, header=True, quote='"', escape='"') if is_text else session.read.load(path)
-    return _as_table(session, frame, where.label)
-
-
-def _as_table(session: Any, frame: Any, label: str) -> tuple[Any, Any, str]:
-    import ibis
-
-    with engine_errors(label):
-        name = f"understudy_source_{uuid.uuid4().hex}"
-        frame.createOrReplaceTempView(name)  # a name for it, not a copy
-        connection = ibis.pyspark.from_connection(session)
-        return connection, connection.table(name), label
-
-
-def spark_session(master: str | None = None) -> Any:
-    """The session of this process, or a new one; ``master`` as Spark spells it, by default what its settings say."""
-    need("pyspark", extra="spark", what="Spark, besides Java (for example `apt-get install default-jre-headless`),")
-    from pyspark.sql import SparkSession
-
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # or workers take whichever Python they find
-    active = SparkSession.getActiveSession()
-    if active is not None:
-        running = active.sparkContext.master
-        if master is not None and running != master:
-            raise DataError(
-                f"this process works on the Spark master {running!r} already, not {master!r}; stop it first."
-            )
-        return active
-    settings = {"sql.session.timeZone": "UTC", "ui.showConsoleProgress": "false", "log.level": "ERROR"}
-    if master is None or master.startswith("local"):
-        settings |= {"ui.enabled": "false", "driver.host": "127.0.0.1", "driver.bindAddress": "127.0.0.1"}
-    builder = SparkSession.builder.appName("understudy")
-    for name, value in settings.items():
-        builder = builder.config(f"spark.{name}", value)
-    if master is not None:
-        builder = builder.master(master)
-    with engine_errors(f"the Spark master {master or 'of the environment'}"):
-        return builder.getOrCreate()
+        return engines()[where.kind].open(where)

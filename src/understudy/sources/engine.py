@@ -56,6 +56,7 @@ class EngineSource(Source):
         """Codes up to this many bytes are counted in our own memory; 0 leaves every row in the engine."""
         self._likely_rows, self._verify, self._parquet = opened.likely_rows, opened.verify, opened.parquet
         self._checked = False
+        self._before: Bench | None = None
         self._local: EncodedSource | None = None
         self._streamed: StreamedTables | None = None
         weakref.finalize(self, forget, self.bench).atexit = False
@@ -69,6 +70,11 @@ class EngineSource(Source):
             if self.bench.on_disk and not self._counts_pieces:
                 self.bench.expression = self._encoding()  # without numbers, which only our own memory has a use for
         codes = self.bench.encode(report)
+        if self._before is not None:  # encoded earlier, without pieces
+            if self.bench.stays_in_engine:
+                self._before.refuse_change()
+            forget(self._before)
+            self._before = None
         if not self._checked:
             self._refuse_unknown(codes)
             self._checked = True
@@ -146,9 +152,8 @@ class EngineSource(Source):
         if self._counts_pieces:
             return
         self._columns = self.rules.counted
-        forget(self.bench)
+        self._before, self._checked = self.bench, False
         self.bench = bench_for(self.bench.connection, self._encoding())
-        self._checked = False
         weakref.finalize(self, forget, self.bench).atexit = False
 
     def _from_text(self) -> EncodedSource | None:

@@ -3,8 +3,6 @@
 The meaning is that of :func:`understudy.codebook.encode.encode_value`; a test holds the two against each other.
 """
 
-import datetime as dt
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -50,22 +48,23 @@ def encoded_columns(
     """The same with any expressions ``beside`` the codes."""
     UNKNOWN.check("unknown", unknown)
     codes = {}
-    engine = dialects.engine_of(table)
-    signed = engine in dialects.WITHOUT_UNSIGNED
+    dialect = dialects.dialect_of(table)
+    signed = not dialect.has_unsigned
     readings = [_reading(column, table[column.reads], unknown) for column in columns]
     repeated = sum(column.size for column in columns if isinstance(column, Number))
     looked_up = {
         place: column
         for place, column in enumerate(columns)
-        if engine == "duckdb" and isinstance(column, Levelled) and len(_spelled(column)[0]) > _LISTED
+        if dialect.joins_lists and isinstance(column, Levelled) and len(_spelled(column)[0]) > _LISTED
     }
+    measured = [table[column.reads] for column in columns if isinstance(column, Number | Dates)]
     rules = any(not column.reading.is_plain for column in columns)
-    if engine == "pyspark" or repeated > _REPEATED or looked_up or rules:
+    if dialect.stages(measured) or repeated > _REPEATED or looked_up or rules:
         # in two steps: one step would repeat every reading in every bin
         read_once = {f"v{place}": reading.value for place, reading in enumerate(readings)}
         read_once |= {f"a{place}": reading.absent for place, reading in enumerate(readings)}
         read_once |= {f"s{place}": each.special for place, each in enumerate(readings) if each.special is not None}
-        table = dialects.staged(table.select(**read_once, **beside))
+        table = dialect.staged(table.select(**read_once, **beside))
         for place, levelled in looked_up.items():
             table = _joined_codes(table, levelled, place)
         readings = [
@@ -90,7 +89,7 @@ def encoded_columns(
 def person_of(value: Any) -> Any:
     """The id of a person as text; null where there is none, which a blank means too."""
     text = as_text(present(value))
-    return (dialects.stripped(text) == "").ifelse(ibis.null("string"), text)
+    return (dialects.dialect_of(text).stripped(text) == "").ifelse(ibis.null("string"), text)
 
 
 def _joined_codes(table: Any, column: Levelled, place: int) -> Any:
@@ -112,7 +111,7 @@ def _listed_code(column: Coded | CodeLevel, text: Any) -> Any:
     """The code as :meth:`Coded.find` finds it, from a text that was made comparable."""
     pack = column.codes if isinstance(column, Coded) else column.coded.codes
     reading = pack.reading
-    folded = dialects.stripped(text)
+    folded = dialects.dialect_of(text).stripped(text)
     folded = folded.upper() if reading.upper else folded
     cut = folded.re_extract("^[^.]*", 0) if reading.dot else folded
     if reading.zeros is not None:
@@ -190,7 +189,7 @@ def _reading(column: Column, value: Any, unknown: str) -> Meaning:
         word = word_of(text, reading, always=False)
         tokens = () if reading.is_plain else (*reading.missing, column.missing or "")
         absent = _is_missing(column, value, word, [reading.tidied(code) for code in tokens])
-        return Meaning(value if dialects.compares_floats(value) else word, absent)
+        return Meaning(value if dialects.dialect_of(value).compares_floats(value) else word, absent)
     rules = bool(reading.missing or reading.means or column.special)
     word = word_of(text, reading, always=True) if rules else text
     absent = _is_missing(column, value, word, [reading.word(code) for code in reading.missing])
@@ -212,8 +211,9 @@ def _reading(column: Column, value: Any, unknown: str) -> Meaning:
 
 def word_of(text: Any, reading: Reading, *, always: bool) -> Any:
     """A text as it is compared with levels and codes; among numbers and days blanks never count."""
-    text = dialects.tidy(text) if reading.strip or always else text
-    return dialects.folded(text) if reading.fold else text
+    dialect = dialects.dialect_of(text)
+    text = dialect.tidy(text) if reading.strip or always else text
+    return dialect.folded(text) if reading.fold else text
 
 
 def _place(word: Any, words: Sequence[str]) -> Any:
@@ -238,8 +238,7 @@ def read_number(reading: Reading, value: Any) -> Any:
     if reading.is_plain:
         return as_number(value)
     if value.type().is_string():
-        number = dialects.number_read(value, reading)
-        number = (~number.isnan() & (number.abs() < math.inf)).ifelse(number, ibis.null("float64"))
+        number = dialects.dialect_of(value).finite(dialects.number_read(value, reading))
     else:
         number = as_number(value)
     if not reading.means:
@@ -261,10 +260,11 @@ def read_day(reading: Reading, value: Any) -> Any:
 def _code(column: Column, meaning: Meaning) -> Any:
     if isinstance(column, Coded | CodeLevel):
         texts, codes = _spelled(column)
-        found = dialects.item_of(codes, dialects.level_index(texts, meaning.value))
+        dialect = dialects.dialect_of(meaning.value)
+        found = dialect.item_of(codes, dialect.level_index(texts, meaning.value))
         code = _or_other(column, meaning.value, found)
     elif isinstance(column, Levelled):
-        code = dialects.level_index(list(column.code_of_tidied), meaning.value)
+        code = dialects.dialect_of(meaning.value).level_index(list(column.code_of_tidied), meaning.value)
     elif isinstance(column, Number):
         code = _bin(column, meaning.value)
         if meaning.special is not None:
@@ -277,9 +277,7 @@ def _code(column: Column, meaning: Meaning) -> Any:
 
 def present(value: Any) -> Any:
     """The value with NaN turned into null: both mean that nothing was recorded."""
-    if value.type().is_floating():
-        return value.isnan().ifelse(ibis.null(value.type()), value)
-    return dialects.plain_in_postgres(value) if dialects.engine_of(value) == "postgres" else value
+    return dialects.dialect_of(value).present(value)
 
 
 def as_text(value: Any) -> Any:
@@ -288,10 +286,7 @@ def as_text(value: Any) -> Any:
     if kind.is_string():
         return value
     if kind.is_floating():
-        if dialects.engine_of(value) == "postgres":
-            return value.cast("string")  # spells whole floats without a point
-        fits = is_whole(value) & (value.abs() < 2.0**63)
-        return fits.ifelse(value.try_cast("int64").cast("string"), value.cast("string"))
+        return dialects.dialect_of(value).float_text(value)
     return value.cast("string")
 
 
@@ -300,25 +295,23 @@ def as_number(value: Any) -> Any:
     if value.type().is_integer():
         return value.cast("float64")
     if value.type().is_string():
-        number = dialects.number_in(value)
+        number = dialects.dialect_of(value).number_in(value)
     elif value.type().is_numeric():
         number = value.cast("float64")
     else:
         return ibis.null("float64")
-    return (~number.isnan() & (number.abs() < math.inf)).ifelse(number, ibis.null("float64"))
+    return dialects.dialect_of(value).finite(number)
 
 
 def is_whole(number: Any) -> Any:
-    """Whether a float has no fraction. ``floor`` goes through 64-bit integers, so it only sees what fits them."""
-    if dialects.engine_of(number) == "postgres":
-        return dialects.whole_in_postgres(number)
-    small = (number.abs() < 2.0**53).ifelse(number, 0.0)  # from 2^53 on, every float is whole
-    return (small == small.floor()) & (number.abs() < math.inf)
+    """Whether a float has no fraction."""
+    return dialects.dialect_of(number).is_whole(number)
 
 
 def _bin(column: Number, number: Any) -> Any:
-    if dialects.engine_of(number) == "postgres":
-        return dialects.bin_in_postgres(column, _clipped(column, number))
+    code = dialects.dialect_of(number).bin(column, _clipped(column, number))
+    if code is not None:
+        return code
     if column.within is not None and column.within.shape == "measured":
         return _piece(column.within, _clipped(column, number))
     if column.within is not None:
@@ -385,10 +378,8 @@ def _smooth_piece(fine: Number, coarse: Number, number: Any) -> Any:
 def as_date(value: Any) -> Any:
     """A date, or null for what is not one."""
     kind = value.type()
-    if kind.is_date():
-        return value
-    if kind.is_timestamp():
-        return value.date()
+    if kind.is_date() or kind.is_timestamp():
+        return dialects.dialect_of(value).is_day(value)
     if kind.is_string():
         return dialects.day_in(value)
     return ibis.null("date")
@@ -401,10 +392,7 @@ def _grain_index(column: Dates, day: Any) -> Any:
     elif column.grain is Grain.MONTH:
         number = year * 12 + day.month().cast("int64") - 1
     else:
-        days = day.epoch_seconds().cast("int64") // 86400 + (_EPOCH - 1)
+        days = dialects.dialect_of(day).ordinal(day)
         number = days // 7 if column.grain is Grain.WEEK else days
     index = number - column.grain.number(column.start)
     return ((index >= 0) & (index < column.proper_levels)).ifelse(index, ibis.null("int64"))
-
-
-_EPOCH = dt.date(1970, 1, 1).toordinal()

@@ -3,7 +3,6 @@
 import gzip
 import re
 import tempfile
-import threading
 import weakref
 import zlib
 from collections import OrderedDict
@@ -12,14 +11,14 @@ from dataclasses import dataclass, field, fields, replace
 from glob import escape, glob, has_magic
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, parse_qsl, urlsplit
+from urllib.parse import parse_qsl
 
 from understudy.codebook import FileReading
 from understudy.codebook.labels import ColumnLabels
 from understudy.errors import DataError
-from understudy.interrupts import interrupts_put_off
 from understudy.loading import loader
 from understudy.sources import databases, kinds
+from understudy.sources.addresses import file_address, parse_address
 from understudy.sources.csv_files import (
     is_compressed,
     named_columns_of,
@@ -29,12 +28,13 @@ from understudy.sources.csv_files import (
     repeated_names,
     unique_names,
 )
+from understudy.sources.engines import engine_of_file
+from understudy.sources.engines.duckdb import connect, remove_folder
+from understudy.sources.engines.kind import Found
 from understudy.sources.faults import engine_errors
 from understudy.sources.kinds import file_kind
 from understudy.sources.materialised import Materialised
 
-_MEMORY = "1GB"
-"""What DuckDB may hold before it spills to a private temporary folder."""
 _BESIDE_ROWS = {"measurements.parquet", "places.parquet"}
 _GZIP_SHRINKS = 10
 """Tables of short codes shrink about so much; a wrong guess costs a little time, nothing else."""
@@ -100,7 +100,7 @@ def open_table(
     if isinstance(what, str | Path):
         opened = _open_address(str(what), table, file or FileReading())
     elif databases.is_spark(what):
-        opened = _in_place(*databases.open_spark_object(what, table))
+        opened = _in_place(databases.open_spark_object(what, table))
     else:
         opened = _open_frame(what)
     opened = replace(opened, header=named_columns_of(opened.header))  # a blank name cannot be written in a codebook
@@ -139,8 +139,14 @@ def without_missing_codes(opened: Opened) -> Opened:
     return replace(opened, table=opened.table.mutate(**held))
 
 
-def _in_place(connection: Any, table: Any, label: str) -> Opened:
-    return Opened(connection=connection, table=table, header=tuple(table.columns), label=label)
+def _in_place(found: Found) -> Opened:
+    return Opened(
+        connection=found.connection,
+        table=found.table,
+        header=tuple(found.table.columns),
+        label=found.label,
+        likely_rows=found.likely_rows,
+    )
 
 
 def _open_frame(what: Any) -> Opened:
@@ -158,29 +164,6 @@ def _registered(frame: Any, label: str) -> tuple[Any, Any]:
     with engine_errors(label):
         connection.con.register("understudy_frame", frame)  # a view of it, not a copy
         return connection, connection.table("understudy_frame")
-
-
-def connect(memory: str = _MEMORY) -> Any:
-    """A DuckDB of our own, which keeps what it must put on disk in a private folder."""
-    import ibis
-
-    folder = tempfile.TemporaryDirectory(prefix="understudy-")  # created 0700
-    connection = ibis.duckdb.connect(memory_limit=memory, temp_directory=folder.name)
-    # the engine keeps its progress for us to show; it draws no bar of its own
-    for setting in (
-        "enable_progress_bar = true",
-        "enable_progress_bar_print = false",
-        "progress_bar_time = 0",
-        "enable_external_file_cache = false",  # files are read once; keeping them would fill the memory
-    ):
-        connection.raw_sql(f"SET {setting}")
-    weakref.finalize(connection, _remove, folder)
-    return connection
-
-
-def _remove(folder: tempfile.TemporaryDirectory[str]) -> None:
-    with interrupts_put_off():  # or the folder would stay
-        folder.cleanup()
 
 
 def _to_arrow(what: Any) -> tuple[tuple[str, ...], Any]:
@@ -209,7 +192,7 @@ def _to_arrow(what: Any) -> tuple[tuple[str, ...], Any]:
 
 def is_database(address: str) -> bool:
     """Whether an address names a database rather than files."""
-    return "://" in address or Path(_split(address)[0]).suffix.lower() in {".duckdb", ".ddb", ".db"}
+    return "://" in address or engine_of_file(_split(address)[0]) is not None
 
 
 _NOT_IN_ADDRESSES = ("names", "origin", "attestation")
@@ -257,10 +240,13 @@ def files_and_reading(
 
 
 def _open_address(address: str, table: str | None, file: FileReading) -> Opened:
-    if duckdb := _duckdb_of(address):
-        return _open_duckdb(duckdb[0], duckdb[1] or table)
     if "://" in address:
-        return _in_place(*databases.open_database(address, table))
+        return _in_place(databases.open_database(parse_address(address, table)))
+    place, options = _split(address)
+    if (where := file_address(place, options.get("table", table))) is not None:
+        if strange := sorted(set(options) - {"table"}):
+            raise DataError(f"the address {address!r} sets {strange[0]!r}; a database in a file takes table.")
+        return _in_place(databases.open_database(where))
     paths, reading = files_and_reading(address, table, file)
     for path in paths:
         if path.stat().st_size == 0:
@@ -310,7 +296,7 @@ def _open_zip(address: str, paths: Sequence[Path], reading: FileReading) -> Open
     except BaseException:
         folder.cleanup()
         raise
-    weakref.finalize(opened.connection, _remove, folder)
+    weakref.finalize(opened.connection, remove_folder, folder)
     return replace(opened, file=replace(opened.file, member=reading.member))
 
 
@@ -382,17 +368,9 @@ def _open_json(address: str, paths: Sequence[Path]) -> Opened:
 
 
 def database_of(address: str) -> tuple[Path, str | None] | None:
-    """The DuckDB file and the table that an address names; None for anything else."""
-    duckdb = _duckdb_of(address)
-    return None if duckdb is None else (Path(duckdb[0]).resolve(), duckdb[1])
-
-
-def _duckdb_of(address: str) -> tuple[str, str | None] | None:
-    if address.startswith("duckdb://"):
-        parts = urlsplit(address)
-        # duckdb:///folder/file is absolute, duckdb://file is relative, as in database addresses elsewhere
-        return parts.netloc + parts.path, parse_qs(parts.query).get("table", [None])[0]
-    return (address, None) if "://" not in address and is_database(address) else None
+    """The file and the table that an address names whose database is a file; None for anything else."""
+    where = file_address(address)
+    return None if where is None else (Path(where.host).resolve(), where.options.get("table"))
 
 
 @loader("the table", remedy="copy it again from its source.", error=DataError, quotes=False)
@@ -492,7 +470,7 @@ def _of_text(
 def _plain_copies(connection: Any, paths: Sequence[Path], file: FileReading, delimiter: str) -> list[Path]:
     """The files as the engine reads them, in a private folder that lasts as long as the connection."""
     folder = tempfile.TemporaryDirectory(prefix="understudy-")  # created 0700
-    weakref.finalize(connection, _remove, folder)
+    weakref.finalize(connection, remove_folder, folder)
     copies = []
     for number, path in enumerate(paths):
         copies.append(Path(folder.name) / f"{number:06d}.csv")
@@ -502,35 +480,3 @@ def _plain_copies(connection: Any, paths: Sequence[Path], file: FileReading, del
 
 def _text_bytes(path: Path) -> int:
     return path.stat().st_size * (_GZIP_SHRINKS if is_compressed(path) else 1)
-
-
-def _open_duckdb(path: str, table: str | None) -> Opened:
-    if not Path(path).is_file():
-        raise DataError(f"there is no DuckDB file {path!r}; check the path.")
-    connection = connect()
-    with engine_errors(repr(path)):
-        connection.attach(path, name="understudy_source", read_only=True)
-        # not list_tables(): Ibis 12 calls what DuckDB has deprecated
-        listed = connection.raw_sql(
-            "SELECT table_name FROM information_schema.tables "
-            "WHERE table_catalog = 'understudy_source' AND table_schema = 'main'"
-        ).fetchall()
-        tables = [name for (name,) in listed]
-        if table is None and len(tables) == 1:
-            table = tables[0]
-        if table not in tables:
-            raise DataError(
-                f"{path!r} has the tables {', '.join(sorted(tables)) or 'none'}; name one with ?table=NAME or `table`."
-            )
-        if _read_alone.is_set():
-            connection.raw_sql("SET enable_external_access = false")  # cannot be taken back on this connection
-        opened = connection.table(table, database=("understudy_source", "main"))
-    return Opened(connection=connection, table=opened, header=tuple(opened.columns), label=f"{path}, table {table}")
-
-
-_read_alone = threading.Event()
-
-
-def read_databases_alone() -> None:
-    """From now on, in this process, a view inside a DuckDB file cannot reach other files or addresses."""
-    _read_alone.set()

@@ -31,14 +31,16 @@ from understudy.errors import DataError, RefusalError
 from understudy.privacy.account import Account, account_at
 from understudy.privacy.provenance import Provenance
 from understudy.sources import LOCAL_BYTES
-from understudy.sources.benches import Bench, DuckBench, bench_for, fetched, private_folder, write_codes
+from understudy.sources.benches import Bench, DuckBench, bench_for, fetched, one_state, private_folder, write_codes
 from understudy.sources.broken_rules import proper_number
 from understudy.sources.capping import kept_by_key
 from understudy.sources.codes_source import CodesSource
 from understudy.sources.engine import forget
+from understudy.sources.engines.duckdb import connect
+from understudy.sources.engines.file_database import read_together
 from understudy.sources.expressions import encoded_columns, unknown_code
 from understudy.sources.faults import engine_errors
-from understudy.sources.files import Opened, connect
+from understudy.sources.files import Opened
 from understudy.sources.inputs import find_provenance
 from understudy.sources.linked_constants import contradictions, with_constants
 from understudy.sources.linked_files import Place, on_one_connection, places_of, refuse_two_servers
@@ -82,7 +84,9 @@ def open_linked(
     book = codebook if isinstance(codebook, LinkedCodebook) else LinkedCodebook.load(codebook)
     places = places_of(what, book)
     refuse_two_servers(places)
-    opened = on_one_connection({name: place.open(book.table(name).book.file) for name, place in places.items()})
+    with read_together():
+        found = {name: place.open(book.table(name).book.file) for name, place in places.items()}
+    opened = on_one_connection(found)
     _refuse_lacking(book, opened)
     source = LinkedSource(
         codebook=book,
@@ -219,7 +223,9 @@ class LinkedSource:
 
     def prepare(self, *, strict: bool = True) -> dict[str, Any]:
         """Encode every table, read constants into their parents, and refuse what does not hold together."""
-        staged = {name: self._staged(name) for name in self._opened}
+        benches: list[Bench] = []
+        with one_state(self.connection, benches):
+            staged = {name: self._staged(name, benches) for name in self._opened}
         faults = [fault for name in staged for fault in self._unknown_faults(name, staged[name])]
         keys = {table.name: self.keys_of(table, staged) for table in self.codebook.tables}
         faults += [f for table in self.codebook.tables for f in key_faults(self.connection, table, staged, keys)]
@@ -245,7 +251,7 @@ class LinkedSource:
             return staged[table.name].select(above=KEY)
         return staged[table.made_of].select(above=PARENT).view()
 
-    def _staged(self, name: str) -> Any:
+    def _staged(self, name: str, benches: list[Bench]) -> Any:
         """Codes, keys, order, and the constants of the parent, of one table that lies somewhere."""
         opened, table = self._opened[name], self.codebook.table(name)
         opened.verify()
@@ -264,7 +270,9 @@ class LinkedSource:
         codes = encoded_columns(opened.table, self.unknown, list(columns.values()), beside)
         codes = codes.rename({new: f"c{place}" for place, new in enumerate(columns)} if columns else {})
         if opened.connection.name != "duckdb":
-            return self._made(codes)
+            made = self._made(codes)
+            benches.append(self._benches[-1])
+            return made
         return self._brought(opened, codes)
 
     def _compared(self, opened: Opened, table: LinkedTable) -> dict[str, Any]:

@@ -14,12 +14,14 @@ import ibis
 
 from understudy.codebook import Codebook, Column, Dates, LinkedCodebook, LinkedTable, Origin, Role
 from understudy.errors import DataError
+from understudy.sources.addresses import file_address
 from understudy.sources.base import Report
+from understudy.sources.databases import tables_in
 from understudy.sources.draft import draft_in_full, guessed_file
 from understudy.sources.expressions import person_of
 from understudy.sources.faults import engine_errors
 from understudy.sources.file_guesses import Guess
-from understudy.sources.files import Opened, connect, database_of
+from understudy.sources.files import Opened
 from understudy.sources.linked_files import Place, files_in, stem_of
 from understudy.sources.linked_keys import Counted, Link, below, find_links, find_top, is_id_name
 
@@ -101,7 +103,7 @@ def _places(what: Any) -> dict[str, Place]:
     """The tables by their names."""
     if isinstance(what, Mapping):
         return {str(name): Place(what=table) for name, table in what.items()}
-    if (names := tables_in(what)) is not None:
+    if (names := table_names(what)) is not None:
         return {_plain(name): Place(what=what, table=name) for name in names}
     if "://" in str(what):
         raise DataError(
@@ -117,18 +119,13 @@ def _places(what: Any) -> dict[str, Place]:
     return places
 
 
-def tables_in(what: Any) -> list[str] | None:
-    """The tables of a DuckDB file that is named as a whole, in order of name; None for anything else."""
-    if (duckdb := database_of(str(what))) is None:
+def table_names(what: Any) -> list[str] | None:
+    """The tables of a database in a file that is named as a whole, in order of name; None for anything else."""
+    where = file_address(str(what))
+    if where is None:
         return None
-    connection = connect()
     with engine_errors(repr(str(what))):
-        connection.attach(str(duckdb[0]), name="looked_at", read_only=True)
-        listed = connection.raw_sql(
-            "SELECT table_name FROM information_schema.tables WHERE table_catalog = 'looked_at' ORDER BY 1"
-        ).fetchall()
-        connection.detach("looked_at")
-    return [name for (name,) in listed]
+        return tables_in(where)
 
 
 def _plain(name: str) -> str:

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from understudy.errors import DataError
+from understudy.sources.engines.duckdb import connect
 from understudy.sources.expressions import person_of
 from understudy.sources.faults import engine_errors
-from understudy.sources.files import Opened, connect
+from understudy.sources.files import Opened
 
 _MOSTLY = 0.8
 """Share of the values that must occur in the parent; the others are orphans."""

@@ -53,7 +53,7 @@ def ordered_by(rows: Any, table: LinkedTable, *, last_first: bool = False) -> li
 
 def _bytewise(text: Any) -> Any:
     """Text sorted by its bytes, whatever language a server sorts by."""
-    return dialects.convert_to(text, "UTF8") if dialects.engine_of(text) == "postgres" else text
+    return dialects.dialect_of(text).bytewise(text)
 
 
 def ranked(rows: Any, table: LinkedTable) -> Any:

@@ -1,0 +1,227 @@
+"""Spark: its workers encode and count where the rows are.
+
+Spark lists the files of a table once, when it is opened: what is added later is not read, and a file that is gone is
+said. The codes that it keeps are of that one state.
+"""
+
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import SplitResult
+
+import ibis
+import pyarrow as pa
+
+from understudy.errors import DataError
+from understudy.extras import need
+from understudy.sources.engines.bench import Bench
+from understudy.sources.engines.dialect import NUMBER, Dialect, temporary_name
+from understudy.sources.engines.kind import Address, Engine, Found
+from understudy.sources.faults import engine_errors
+
+
+@ibis.udf.scalar.builtin  # type: ignore[untyped-decorator]
+def sha2(text: str, bits: int) -> str:  # type: ignore[empty-body]
+    """In hexadecimal digits."""
+
+
+class _SparkDialect(Dialect):
+    has_unsigned = False
+
+    def sha256(self, text: Any) -> Any:
+        return sha2(text, 256)
+
+    def stages(self, values: Sequence[Any]) -> bool:
+        return True
+
+    def staged(self, table: Any) -> Any:
+        """Behind a name: Spark would merge the two queries."""
+        connection = table.get_backend()
+        name = temporary_name("stage")
+        connection._session.sql(connection.compile(table)).createOrReplaceTempView(name)
+        return connection.table(name)
+
+    def compares_floats(self, value: Any) -> bool:
+        """Spark spells floats in its own way."""
+        return bool(value.type().is_floating())
+
+    def stripped(self, text: Any) -> Any:
+        """By a pattern: its SQL reads the escapes for the rarer spaces as letters."""
+        return text.re_replace(r"^\s+|\s+$", "")
+
+    def kept(self, before: str) -> str:
+        return before + "$1"
+
+    def number_in(self, text: Any) -> Any:
+        """It also reads 1d and 1f."""
+        plain = self.stripped(text)
+        return plain.re_search(NUMBER).ifelse(plain, ibis.null("string")).try_cast("float64")
+
+
+class SparkBench(Bench):
+    """A cached view: Spark keeps the codes on its workers, in memory or on their disks."""
+
+    def _make(self, report: Any) -> Any:
+        from pyspark import StorageLevel
+
+        session = self.connection._session
+        self._frame = session.sql(self.connection.compile(self.expression))
+        self._frame.persist(StorageLevel.MEMORY_AND_DISK)
+        self._frame.createOrReplaceTempView(self.name)
+        return self.connection.table(self.name)
+
+    @staticmethod
+    def fetched(connection: Any, expression: Any) -> pa.Table:
+        """By Arrow, where Ibis would go through pandas."""
+        return connection._session.sql(connection.compile(expression)).toArrow()
+
+    @property
+    def frame(self) -> Any:
+        """The codes as a Spark data frame, for work that is sent to where they lie."""
+        self.encode()
+        return self._frame
+
+    @contextmanager
+    def held(self, key: str) -> Iterator[Any]:
+        """In a frame of one row, whose values do not stand in the plans that Spark shows and logs."""
+        session = self.connection._session
+        name = temporary_name("key")
+        session.createDataFrame([(key,)], "key string").createOrReplaceTempView(name)
+        try:
+            yield self.connection.table(name).key.as_scalar()
+        finally:
+            session.catalog.dropTempView(name)
+
+    def free(self) -> None:
+        """Let the workers forget the codes."""
+        if self.codes is not None:
+            self.connection._session.catalog.dropTempView(self.name)
+            self._frame.unpersist()
+            self.codes = None
+
+    @classmethod
+    @contextmanager
+    def one_state(cls, connection: Any, made: "list[Bench]") -> Iterator[None]:
+        """The files were listed when the tables were opened."""
+        yield
+
+    def refuse_change(self) -> None:
+        """The files were listed when the table was opened."""
+
+
+class _Spark(Engine):
+    name = "spark"
+    title = "Spark"
+    ibis_name = "pyspark"
+    schemes = ("spark",)
+    example = "spark://HOST:PORT?table=T"
+    options = frozenset({"table", "path"})
+    password_from = "its own settings"
+    bench = SparkBench
+    dialect = _SparkDialect()
+    remedies = (
+        (
+            ("sparkcontext was shut down", "answer from java side is empty"),
+            "The database went away while it was asked; nothing was released. Run again when it is back.",
+        ),
+    )
+
+    def failures(self) -> tuple[type[BaseException], ...]:
+        """A driver whose Java side is gone gives plain connection errors."""
+        if "pyspark" not in sys.modules:
+            return ()
+        from py4j.protocol import Py4JError
+        from pyspark.errors import PySparkException, PySparkRuntimeError
+
+        return (PySparkException, PySparkRuntimeError, Py4JError, ConnectionError)
+
+    def address(self, parts: SplitResult, options: Mapping[str, str]) -> Address:
+        return self.at(_master(parts.netloc), options)
+
+    def holds_secret(self, address: str, parts: SplitResult) -> bool:
+        """Also in the path of a bucket."""
+        return "@" in address
+
+    def at(self, master: str, options: Mapping[str, str]) -> Address:
+        """A table or a path on a master."""
+        what = options.get("table") or options.get("path") or "a table"
+        return Address(kind=self.name, label=f"{what} on Spark", host=master, options=dict(options))
+
+    def open(self, where: Address) -> Found:
+        if ("table" in where.options) == ("path" in where.options):
+            raise DataError("a Spark address names one table or one path: add ?table=DB.TABLE or ?path=FILE.parquet.")
+        return _read(spark_session(where.host or None), where)
+
+
+def is_spark(what: Any) -> bool:
+    """Whether something is a Spark session or data frame."""
+    return type(what).__module__.startswith("pyspark.")
+
+
+def open_spark_object(what: Any, table: str | None) -> Found:
+    """A Spark session with a table or path, or a Spark data frame."""
+    if hasattr(what, "createOrReplaceTempView"):
+        return _as_table(what.sparkSession, what, "the Spark data frame")
+    if not hasattr(what, "sql"):
+        raise DataError(f"a {type(what).__name__} cannot be opened; give a SparkSession and a table, or a data frame.")
+    if table is None:
+        raise DataError("a Spark session holds many tables; name one with `table`, or give a path.")
+    return _read(what, ENGINE.at("", {"path" if "/" in table else "table": table}))
+
+
+def _master(netloc: str) -> str:
+    """``local``, ``local[4]`` and ``yarn`` are masters by themselves; anything else is a stand-alone one."""
+    if netloc in ("", "yarn") or netloc.startswith("local"):
+        return "local[*]" if netloc == "local" else netloc
+    return f"spark://{netloc}"
+
+
+def _read(session: Any, where: Address) -> Found:
+    with engine_errors(where.label):
+        if "table" in where.options:
+            frame = session.table(where.options["table"])
+        else:
+            path = where.options["path"]
+            is_text = Path(path).suffix.lower() in {".csv", ".gz", ".tsv"}
+            frame = session.read.csv(path, header=True, quote='"', escape='"') if is_text else session.read.load(path)
+    return _as_table(session, frame, where.label)
+
+
+def _as_table(session: Any, frame: Any, label: str) -> Found:
+    with engine_errors(label):
+        name = temporary_name("source")
+        frame.createOrReplaceTempView(name)  # a name for it, not a copy
+        connection = ibis.pyspark.from_connection(session)
+        return Found(connection, connection.table(name), label)
+
+
+def spark_session(master: str | None = None) -> Any:
+    """The session of this process, or a new one; ``master`` as Spark spells it, by default what its settings say."""
+    need("pyspark", extra="spark", what="Spark, besides Java (for example `apt-get install default-jre-headless`),")
+    from pyspark.sql import SparkSession
+
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # or workers take whichever Python they find
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        running = active.sparkContext.master
+        if master is not None and running != master:
+            raise DataError(
+                f"this process works on the Spark master {running!r} already, not {master!r}; stop it first."
+            )
+        return active
+    settings = {"sql.session.timeZone": "UTC", "ui.showConsoleProgress": "false", "log.level": "ERROR"}
+    if master is None or master.startswith("local"):
+        settings |= {"ui.enabled": "false", "driver.host": "127.0.0.1", "driver.bindAddress": "127.0.0.1"}
+    builder = SparkSession.builder.appName("understudy")
+    for name, value in settings.items():
+        builder = builder.config(f"spark.{name}", value)
+    if master is not None:
+        builder = builder.master(master)
+    with engine_errors(f"the Spark master {master or 'of the environment'}"):
+        return builder.getOrCreate()
+
+
+ENGINE = _Spark()
