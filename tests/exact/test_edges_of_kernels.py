@@ -1,6 +1,7 @@
 """Edges of what stands around the compiled kernels, each held to by itself (see decision 0178)."""
 
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from understudy.mechanisms.origin_baselines import (
     check_cells,
     draw_baseline,
 )
+from understudy.mechanisms.origin_cells import class_cells
 from understudy.mechanisms.origin_draws import KEEP_ALL, Destinations
 from understudy.mechanisms.sealing import key_id, seal, unseal
 from understudy.mechanisms.smoothing import VirtualRecords, open_for_draws, smoothed
@@ -108,6 +110,17 @@ def test_workers_are_drawn_from_the_weights_of_their_own_destination():
     assert set(rows) == {10, 12} and set(units[rows == 12]) == {9}
     share = (units[rows == 10] == 7).mean()
     assert abs(share - 0.75) < 6 * (0.75 * 0.25 / 4_000) ** 0.5
+
+
+def test_a_destination_without_workers_keeps_its_place():
+    """Histograms by region are of the same destinations, the last one too: whatever is drawn goes by their place."""
+    cells = Histograms.of(np.array([0, 0, 1]), np.array([0, 2, 1]), np.array([3, 4, 5]), number=4)
+    domain = SimpleNamespace(merged=np.zeros(1, dtype=bool))
+    by_region = class_cells(Secret(cells), domain, np.array([1, 0, 1])).open()
+    assert by_region.starts.tolist() == [0, 1, 2, 2, 2]
+    assert by_region.units.tolist() == [1, 0] and by_region.counts.tolist() == [7, 5]
+    same = class_cells(Secret(cells), domain, None).open()
+    assert same.starts.tolist() == cells.starts.tolist() and same.units.tolist() == cells.units.tolist()
 
 
 # ---- l-diversity

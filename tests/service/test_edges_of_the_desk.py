@@ -275,6 +275,13 @@ def test_a_database_of_another_secret_or_another_program_is_left_alone(tmp_path,
             assert "understudy_meta" in inspect(connection).get_table_names()
 
 
+def test_a_file_is_served_by_one_and_then_by_the_next(lite):
+    with lite.served_alone(), pytest.raises(RefusalError, match="for one server"), lite.served_alone():
+        raise AssertionError("served twice")
+    with lite.served_alone():
+        pass
+
+
 # ---- data sets: what the two open survivors of the third sample were
 
 
