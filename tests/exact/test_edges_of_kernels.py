@@ -19,7 +19,9 @@ from understudy.mechanisms.origin_baselines import (
     draw_baseline,
 )
 from understudy.mechanisms.origin_cells import class_cells
+from understudy.mechanisms.origin_domain import Index
 from understudy.mechanisms.origin_draws import KEEP_ALL, Destinations
+from understudy.mechanisms.origin_urn import check_weights
 from understudy.mechanisms.sealing import key_id, seal, unseal
 from understudy.mechanisms.smoothing import VirtualRecords, open_for_draws, smoothed
 from understudy.mechanisms.stream import Stream
@@ -121,6 +123,64 @@ def test_a_destination_without_workers_keeps_its_place():
     assert by_region.units.tolist() == [1, 0] and by_region.counts.tolist() == [7, 5]
     same = class_cells(Secret(cells), domain, None).open()
     assert same.starts.tolist() == cells.starts.tolist() and same.units.tolist() == cells.units.tolist()
+
+
+def test_kinds_of_destinations_are_computed_once_and_go_back_to_their_places():
+    ones = np.ones((4, 1), dtype=np.int64)
+    public = Destinations(
+        workers=np.array([9, 5, 9, 5]), draws=np.array([9, 5, 9, 6]), cells=ones, weights=ones, keeps=ones * KEEP_ALL
+    )
+    once, where = public.distinct()
+    assert len(once) == 3 and where.shape == (4,) and where[0] == where[2] != where[1] != where[3]
+    assert once.workers[where].tolist() == [9, 5, 9, 5] and once.draws[where].tolist() == [9, 5, 9, 6]
+
+
+def test_weights_of_62_bits_are_exact_and_longer_ones_are_refused():
+    one = np.ones((1, 1), dtype=np.int64)
+
+    def public(draws: int) -> Destinations:
+        return Destinations(
+            workers=np.array([1 << 61]), draws=np.array([draws]), cells=one, weights=one, keeps=one * KEEP_ALL
+        )
+
+    check_weights(public((1 << 61) - 2), [Fraction(1)])
+    with pytest.raises(RefusalError, match="63 bits; at most 62"):
+        check_weights(public((1 << 61) - 1), [Fraction(1)])
+    check_weights(public(5).take([]), [])
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 200])
+def test_every_unit_is_in_the_grid_where_its_coordinates_say(number):
+    """South of the equator too: whoever looks for units around a place looks into these cells alone."""
+    draw = np.random.default_rng(1)
+    latitudes, longitudes = draw.uniform(-40, 10, number), draw.uniform(-170, 170, number)
+    index = Index.build(latitudes, longitudes)
+    (rows, columns), (south, west, height, width) = index.shape, index.box
+    assert sorted(index.order) == list(range(number)) and len(index.offsets) == rows * columns + 1
+    for cell in range(rows * columns):
+        for unit in index.order[index.offsets[cell] : index.offsets[cell + 1]]:
+            row, column = divmod(cell, columns)
+            assert row <= (latitudes[unit] - south) / height <= row + 1 + 1e-9
+            assert column <= (longitudes[unit] - west) / width <= column + 1 + 1e-9
+
+
+# ---- the stream
+
+
+@pytest.mark.parametrize("bound", [1, 2, 3, 5, 9, 17])
+def test_every_outcome_below_a_bound_is_drawn(bound):
+    stream = Stream.seeded(7)
+    assert {stream.below(bound) for _ in range(60 * bound)} == set(range(bound))  # one missing: below e^-55
+
+
+def test_where_a_lane_ends_the_next_one_goes_on():
+    """A counter that began anew would repeat the noise of the lane."""
+    stream = Stream.seeded(7)
+    whole = stream._left
+    stream._left = 16
+    words = stream.words(4)
+    assert stream._left == whole - 16 and len(set(words.tolist())) == 4
+    assert stream._lanes.take() == 2
 
 
 # ---- l-diversity
