@@ -26,10 +26,12 @@ from understudy.codebook.readings import (
     DayPattern,
     Reading,
 )
+from understudy.sources.tables import code_type
 
 WITHOUT_UNSIGNED = ("postgres", "pyspark")
 SIGNED = {"uint8": "int16", "uint16": "int32", "uint32": "int64"}
 """For engines without unsigned integers: the next type that holds the same codes."""
+_MOST_IN_A_BYTE = 127
 
 _NUMBER = r"^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?$"
 _SURELY_FITS = r"^[+-]?[0-9]{0,50}[.]?[0-9]{0,50}([eE][+-]?0*(1?[0-9]{1,2}|2[0-4][0-9]))?$"
@@ -89,6 +91,18 @@ def engine_of(what: Any) -> str:
     """Name of the engine that an expression would run on."""
     backends, _ = what._find_backends()
     return str(backends[0].name) if backends else "duckdb"
+
+
+def kind_of_codes(engine: str, largest: int) -> str:
+    """The smallest type of an engine for codes from 0 to ``largest``.
+
+    >>> kind_of_codes("duckdb", 200), kind_of_codes("postgres", 25), kind_of_codes("pyspark", 25)
+    ('uint8', 'int16', 'int8')
+    """
+    if engine == "pyspark" and largest <= _MOST_IN_A_BYTE:  # half the memory of its workers; PostgreSQL has no bytes
+        return "int8"
+    kind = code_type(largest + 1).__name__
+    return SIGNED[kind] if engine in WITHOUT_UNSIGNED else kind
 
 
 def staged(table: Any) -> Any:
