@@ -175,8 +175,9 @@ class Meter:
                 if key not in self._seen:
                     self._seen[key] = _Process(role=self._role(pid))
                 process = self._seen[key]
-                if process.role in ("new", "driver Java", "worker Python"):  # until it has become what it will be
-                    process.role = self._role(pid)
+                if process.role in ("new", "driver Java"):  # until it has become what it will be
+                    role = self._role(pid)
+                    process.role = process.role if role == "new" else role
                 process.seconds = (int(words[11]) + int(words[12])) / _TICK
                 process.rss = int(words[21]) * _PAGE
                 self._peaks[process.role] = max(self._peaks.get(process.role, 0), process.rss)
@@ -228,10 +229,10 @@ class Meter:
 
 def _bytes_in(folder: Path) -> int:
     total = 0
-    for where, _, names in os.walk(folder):
+    for where, _, names in os.walk(folder):  # files come and go meanwhile
         for name in names:
             with contextlib.suppress(OSError):
-                total += os.stat(os.path.join(where, name)).st_size
+                total += (Path(where) / name).stat().st_size
     return total
 
 
@@ -244,9 +245,11 @@ class Stages:
 
     @classmethod
     def at(cls, path: Path) -> "Stages":
+        """What an earlier run kept, or nothing."""
         return cls(path, json.loads(path.read_text()) if path.exists() else {})
 
     def keep(self, name: str, **facts: Any) -> None:
+        """Add facts about a stage."""
         self.found[name] = {**self.found.get(name, {}), **facts}
         scratch = self.path.with_suffix(".new")
         scratch.write_text(json.dumps(self.found, indent=1))
@@ -260,6 +263,7 @@ class Watch:
         self._every, self._step, self._begun, self._told, self._first, self._last = every, "", 0.0, 0.0, 0, 0
 
     def __call__(self, step: str, done: int, total: int) -> None:
+        """As `report` is called."""
         now = time.monotonic()
         if step != self._step or done < self._last:
             self._step, self._begun, self._told, self._first = step, now, 0.0, done
@@ -579,7 +583,9 @@ def _used(found: Found, phases: Sequence[str], roles: Sequence[str]) -> float:
     return sum(found[phase]["by_role"].get(role, 0.0) for phase in phases if phase in found for role in roles)
 
 
-def _line(small: Found, large: Found, phases: Sequence[str], units: Callable[[Found], float], times: Any = None) -> Line:
+def _line(
+    small: Found, large: Found, phases: Sequence[str], units: Callable[[Found], float], times: Any = None
+) -> Line:
     """Through two sizes: what is fixed, and what every unit of work takes."""
     repeats = [1 if times is None else times(found) for found in (small, large)]
     work = [_used(found, phases, _WORKER) for found in (small, large)]
@@ -726,8 +732,8 @@ def tell_size(rows: int, found: Found) -> None:
             line += " (" + ", ".join(f"{role} {used:.1f}" for role, used in facts["by_role"].items() if used) + ")"
         if spark := facts.get("spark"):
             line += (
-                f"; {spark['tasks']:.0f} tasks, {spark['input_bytes'] / 1e6:,.0f} MB in, {spark['shuffle_bytes'] / 1e6:,.2f} "
-                f"MB shuffled in {spark['shuffle_records']:,.0f} records"
+                f"; {spark['tasks']:.0f} tasks, {spark['input_bytes'] / 1e6:,.0f} MB in, "
+                f"{spark['shuffle_bytes'] / 1e6:,.2f} MB shuffled in {spark['shuffle_records']:,.0f} records"
             )
         if peaks := facts.get("peak_mib"):
             wanted = ("driver Python", "driver Java", "worker Java", "worker Python", "Spark's disk")
@@ -769,7 +775,7 @@ def main(arguments: Sequence[str] = ()) -> None:
     """All sizes, the plan, and how far it was off."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rows", type=int, action="append", help="a size, repeated; at least two for a plan")
-    parser.add_argument("--folder", type=Path, default=Path("record-spark"))
+    parser.add_argument("--folder", type=Path, default=Path(os.environ.get("RECORD_SPARK", "record-spark")))
     parser.add_argument("--keep", action="store_true", help="keep the tables, to look at them")
     parser.add_argument("--constants", action="store_true", help="write what the two smallest sizes measured")
     given = parser.parse_args(list(arguments))

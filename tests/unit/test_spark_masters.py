@@ -60,7 +60,9 @@ def test_one_of_two_masters_is_enough(closed_port: int) -> None:
         databases._refuse_master(f"spark://127.0.0.1:{closed_port},127.0.0.1:{master.getsockname()[1]}")
 
 
-@pytest.mark.parametrize("master", ["spark://host", "spark://host:", "spark://:7077", "spark://host:x", "spark://h:70770"])
+@pytest.mark.parametrize(
+    "master", ["spark://host", "spark://host:", "spark://:7077", "spark://host:x", "spark://h:70770"]
+)
 def test_a_master_without_a_port(master: str) -> None:
     with pytest.raises(DataError, match=r"names no port; write spark://HOST:PORT"):
         databases.spark_session(master)
@@ -73,8 +75,16 @@ def test_a_master_that_is_none(master: str) -> None:
 
 
 @pytest.mark.parametrize("master", ["local", "local[2]", "local-cluster[2,1,1024]", "yarn", "k8s://https://host:6443"])
-def test_other_masters_are_for_spark_to_find(master: str) -> None:
+def test_other_masters_are_for_spark_to_find(master: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("YARN_CONF_DIR", "somewhere")
     databases._refuse_master(master)
+
+
+def test_yarn_without_its_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(DataError, match="neither HADOOP_CONF_DIR nor YARN_CONF_DIR is set"):
+        databases.spark_session("yarn")
 
 
 def test_a_connect_session_is_refused_before_anything_is_drawn() -> None:
@@ -90,7 +100,10 @@ def test_a_connect_session_is_refused_before_anything_is_drawn() -> None:
             "An error occurred while calling None.x.\n: java.lang.IllegalStateException: Cannot call methods.\n\tat x",
             "Cannot call methods.",
         ),
-        ("An error occurred while calling o1.x.\n: java.lang.NullPointerException\n\tat x", "java.lang.NullPointerException."),
+        (
+            "An error occurred while calling o1.x.\n: java.lang.NullPointerException\n\tat x",
+            "java.lang.NullPointerException.",
+        ),
         ("An error occurred while calling o1.x", "An error occurred while calling o1.x."),
         ("[TABLE_OR_VIEW_NOT_FOUND] no\nmore", "[TABLE_OR_VIEW_NOT_FOUND] no."),
         ("", "the engine gave no reason."),

@@ -145,6 +145,11 @@ def _refuse_master(master: str) -> None:
         raise DataError(
             f"{master!r} is not the name of a Spark master; write spark://HOST:PORT, yarn, k8s://HOST:PORT or local[2]."
         )
+    if master == "yarn" and not {"HADOOP_CONF_DIR", "YARN_CONF_DIR"} & set(os.environ):
+        raise DataError(
+            "Spark finds the resource manager of `yarn` by the folder of its settings, and neither HADOOP_CONF_DIR nor "
+            "YARN_CONF_DIR is set. Set one of them."
+        )
     if not master.startswith("spark://"):
         return
     places = [_place(master, text) for text in master.removeprefix("spark://").split(",")]

@@ -81,6 +81,10 @@ _REMEDIES = (
         "The database went away while it was asked; nothing was released. Run again when it is back.",
     ),
     (
+        ("java_gateway_exited",),
+        "Spark's own words stand above this line. Is it Java 17 or later, and are Spark's settings right?",
+    ),
+    (
         ("connection refused", "could not translate host name", "timeout expired"),
         "Is the server running, and may it be reached from here?",
     ),

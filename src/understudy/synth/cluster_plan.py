@@ -153,9 +153,7 @@ def three_way(book: Codebook) -> Tables:
     sizes = dict(zip(book.names, book.sizes, strict=True))
     small = [name for name, size in sizes.items() if 2 <= size <= SMALL_LEVELS]
     triples = [
-        triple
-        for triple in itertools.combinations(small, 3)
-        if math.prod(sizes[name] for name in triple) <= MOST_CELLS
+        triple for triple in itertools.combinations(small, 3) if math.prod(sizes[name] for name in triple) <= MOST_CELLS
     ]
     triples.sort(key=lambda triple: math.prod(sizes[name] - 1 for name in triple))
     return Tables.of(triples[:MOST_TRIPLES], book)
@@ -307,9 +305,7 @@ def plan_cluster(
     rows_each = records / partitions
     occupied = cost.occupied_at(rows_each)
     partial = [min(cells * occupied, rows_each) for cells in tables.cells]
-    laid_out = sum(
-        partitions * number * row_bytes(width) for number, width in zip(partial, tables.widths, strict=True)
-    )
+    laid_out = sum(partitions * number * row_bytes(width) for number, width in zip(partial, tables.widths, strict=True))
     seconds = {
         "start": cost.start.at(0, all_cores),
         "encode": cost.encode.at(records * columns, all_cores),
@@ -337,7 +333,9 @@ def plan_cluster(
         read_bytes=round(read_bytes),
         cached_bytes=round(cached),
         shuffled_bytes=round(shuffled),
-        fetched_bytes=round(sum(cells * (width + 1) * 8 for cells, width in zip(tables.cells, tables.widths, strict=True))),
+        fetched_bytes=round(
+            sum(cells * (width + 1) * 8 for cells, width in zip(tables.cells, tables.widths, strict=True))
+        ),
         written_bytes=round(written),
         parts=-(-rows // PART_ROWS),
         start_seconds=seconds["start"],
