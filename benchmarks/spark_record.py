@@ -155,12 +155,12 @@ class Meter:
         with self._lock:
             children: dict[int, list[int]] = {}
             stats = {}
-            for entry in os.listdir("/proc"):
-                if entry.isdigit():
+            for entry in Path("/proc").iterdir():
+                if entry.name.isdigit():
                     with contextlib.suppress(OSError, IndexError, ValueError):
-                        words = Path(f"/proc/{entry}/stat").read_text().rpartition(")")[2].split()
-                        stats[int(entry)] = words
-                        children.setdefault(int(words[1]), []).append(int(entry))
+                        words = (entry / "stat").read_text().rpartition(")")[2].split()
+                        stats[int(entry.name)] = words
+                        children.setdefault(int(words[1]), []).append(int(entry.name))
             mine, queue = [], [os.getpid()]
             while queue:
                 pid = queue.pop()
