@@ -23,7 +23,7 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -133,10 +133,12 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 class Meter:
-    """Processor time and memory of this process and all below it, by role, several times a second."""
+    """Processor time and memory of this process and all below it, by role, every second."""
 
     def __init__(self, scratch: Path | None = None) -> None:
         self._seen: dict[tuple[int, int], _Process] = {}
+        self._mine = [os.getpid()]
+        self._own = 0.0
         self._peaks: dict[str, int] = {}
         self._scratch, self._disk = scratch, 0
         self._lock = threading.Lock()
@@ -146,46 +148,60 @@ class Meter:
 
     def _run(self) -> None:
         turn = 0
-        while not self._stop.wait(0.4):
+        while not self._stop.wait(1.0):
             turn += 1
-            self.look(disk=turn % 12 == 0)
+            self.look(everywhere=turn % 4 == 0, disk=turn % 12 == 0)
+            self._own = time.thread_time()
 
-    def look(self, *, disk: bool = False) -> None:
-        """Read what the kernel says now."""
+    def look(self, *, everywhere: bool = True, disk: bool = False) -> None:
+        """Read what the kernel says now, of the processes that are known or of all below this one."""
         with self._lock:
-            children: dict[int, list[int]] = {}
-            stats = {}
-            for entry in Path("/proc").iterdir():
-                if entry.name.isdigit():
-                    with contextlib.suppress(OSError, IndexError, ValueError):
-                        words = (entry / "stat").read_text().rpartition(")")[2].split()
-                        stats[int(entry.name)] = words
-                        children.setdefault(int(words[1]), []).append(int(entry.name))
-            mine, queue = [], [os.getpid()]
-            while queue:
-                pid = queue.pop()
-                mine.append(pid)
-                queue += children.get(pid, [])
+            stats = self._stats(Path("/proc").iterdir() if everywhere else (Path(f"/proc/{pid}") for pid in self._mine))
+            if everywhere:
+                self._mine = self._below(stats)
             together: dict[str, int] = {}
-            for pid in mine:
-                if pid not in stats:
-                    continue
-                words = stats[pid]
-                key = (pid, int(words[19]))
-                if key not in self._seen:
-                    self._seen[key] = _Process(role=self._role(pid))
-                process = self._seen[key]
-                if process.role in ("new", "driver Java"):  # until it has become what it will be
-                    role = self._role(pid)
-                    process.role = process.role if role == "new" else role
-                process.seconds = (int(words[11]) + int(words[12])) / _TICK
-                process.rss = int(words[21]) * _PAGE
-                self._peaks[process.role] = max(self._peaks.get(process.role, 0), process.rss)
-                together[process.role] = together.get(process.role, 0) + process.rss
+            for pid in self._mine:
+                if pid in stats:
+                    process = self._process(pid, stats[pid])
+                    self._peaks[process.role] = max(self._peaks.get(process.role, 0), process.rss)
+                    together[process.role] = together.get(process.role, 0) + process.rss
             for role, rss in together.items():
                 self._peaks[f"all {role}"] = max(self._peaks.get(f"all {role}", 0), rss)
             if disk and self._scratch is not None:
                 self._disk = max(self._disk, _bytes_in(self._scratch))
+
+    @staticmethod
+    def _stats(entries: Iterable[Path]) -> dict[int, list[str]]:
+        found = {}
+        for entry in entries:
+            if entry.name.isdigit():
+                with contextlib.suppress(OSError):  # it has ended
+                    found[int(entry.name)] = (entry / "stat").read_text().rpartition(")")[2].split()
+        return found
+
+    @staticmethod
+    def _below(stats: dict[int, list[str]]) -> list[int]:
+        children: dict[int, list[int]] = {}
+        for pid, words in stats.items():
+            children.setdefault(int(words[1]), []).append(pid)
+        mine, queue = [], [os.getpid()]
+        while queue:
+            pid = queue.pop()
+            mine.append(pid)
+            queue += children.get(pid, [])
+        return mine
+
+    def _process(self, pid: int, words: list[str]) -> _Process:
+        key = (pid, int(words[19]))  # with when it was started: numbers are used again
+        if key not in self._seen:
+            self._seen[key] = _Process(role=self._role(pid))
+        process = self._seen[key]
+        if process.role in ("new", "driver Java"):  # until it has become what it will be
+            role = self._role(pid)
+            process.role = process.role if role == "new" else role
+        process.seconds = (int(words[11]) + int(words[12])) / _TICK
+        process.rss = int(words[21]) * _PAGE
+        return process
 
     @staticmethod
     def _role(pid: int) -> str:
@@ -204,12 +220,13 @@ class Meter:
         return "new"
 
     def seconds(self) -> dict[str, float]:
-        """Processor seconds so far, by role."""
+        """Processor seconds so far, by role, without those of looking."""
         self.look()
         with self._lock:
             found: dict[str, float] = {}
             for process in self._seen.values():
                 found[process.role] = found.get(process.role, 0.0) + process.seconds
+            found["driver Python"] -= self._own
             return found
 
     def take_peaks(self) -> dict[str, float]:
