@@ -20,6 +20,7 @@ COMMANDS = (
     ("codebook", "cells"),
     ("quote",),
     ("forecast",),
+    ("plan",),
     ("synth",),
     ("recipe",),
     ("draw",),

@@ -52,6 +52,7 @@ if TYPE_CHECKING:  # for editors and type checkers; a test holds it together wit
     from understudy.facade.looks import rumap as rumap
     from understudy.facade.passports import passport as passport
     from understudy.facade.passports import sign as sign
+    from understudy.facade.plans import plan as plan
     from understudy.facade.releases import combine_files as combine_files
     from understudy.facade.releases import verify as verify
     from understudy.facade.reviews import learn_rules as learn_rules
@@ -109,6 +110,7 @@ _HOME = {
     "make_recipe": "understudy.synth",
     "open": "understudy.sources",
     "passport": "understudy.facade.passports",
+    "plan": "understudy.facade.plans",
     "quote": "understudy.facade.tables",
     "quote_answer": "understudy.facade.answers",
     "read_recipe": "understudy.facade.tables",

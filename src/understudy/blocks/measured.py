@@ -45,9 +45,11 @@ _CHANCE = 0.7
 """The part of what chance alone would show that is taken off a score."""
 _MOST_ONES = 0.65
 """Share of the budget that the one-way tables get at most."""
-_MOST_TRIPLES, _LEAST_TRIPLES, _TRIPLE_NOISE, _PILOT = 600, 0.01, 0.05, 0.2
-"""Triples at most, and at least as a share of all; their noise as a share of the records; and the part of their budget
-that finds out their worth."""
+SMALL_LEVELS, MOST_TRIPLES = 16, 600
+"""Interactions of three columns are looked at where each has at most so many levels, and so many at most."""
+_LEAST_TRIPLES, _TRIPLE_NOISE, _PILOT = 0.01, 0.05, 0.2
+"""Triples at least as a share of all; their noise as a share of the records; and the part of their budget that finds
+out their worth."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -372,7 +374,11 @@ class MarginalFit:
 
         Three columns are likelier to depend on each other together where each two of them do.
         """
-        small = [column for column, groups in enumerate(self.groups) if 2 <= groups.count == self.sizes[column] <= 16]
+        small = [
+            column
+            for column, groups in enumerate(self.groups)
+            if 2 <= groups.count == self.sizes[column] <= SMALL_LEVELS
+        ]
         gains = np.zeros((len(small), len(small)))
         for i, j in itertools.combinations(range(len(small)), 2):
             gains[i, j] = self.gains[small[i], small[j]]
@@ -385,14 +391,14 @@ class MarginalFit:
             second, third = np.nonzero((worth > 0) & (cells <= MOST_CELLS))
             free = (sizes[first] - 1) * (sizes[after][second] - 1) * (sizes[after][third] - 1)  # as in _triple_error
             error = free / worth[second, third]
-            for place in np.argsort(error, kind="stable")[:_MOST_TRIPLES]:
+            for place in np.argsort(error, kind="stable")[:MOST_TRIPLES]:
                 others = second[place] + first + 1, third[place] + first + 1
                 found.append((float(error[place]), (small[first], small[others[0]], small[others[1]])))
         found.sort()
         deviation = math.sqrt(self.meter.variance(1) / (share * self._budget))
         chosen: list[Triple] = []
         weight = 0.0
-        for _, triple in found[:_MOST_TRIPLES]:
+        for _, triple in found[:MOST_TRIPLES]:
             weight += self._triple_error(triple) ** (2 / 3)
             if weight**1.5 * deviation > _TRIPLE_NOISE * self.total * (len(chosen) + 1):
                 break
