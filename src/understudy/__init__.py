@@ -53,6 +53,7 @@ if TYPE_CHECKING:  # for editors and type checkers; a test holds it together wit
     from understudy.facade.passports import passport as passport
     from understudy.facade.passports import sign as sign
     from understudy.facade.plans import plan as plan
+    from understudy.facade.r_frames import r_functions as r_functions
     from understudy.facade.releases import combine_files as combine_files
     from understudy.facade.releases import verify as verify
     from understudy.facade.reviews import learn_rules as learn_rules
@@ -113,6 +114,7 @@ _HOME = {
     "plan": "understudy.facade.plans",
     "quote": "understudy.facade.tables",
     "quote_answer": "understudy.facade.answers",
+    "r_functions": "understudy.facade.r_frames",
     "read_recipe": "understudy.facade.tables",
     "reconstruct": "understudy.facade.averages",
     "records_per_cell": "understudy.facade.codebooks",
