@@ -1,0 +1,41 @@
+"""What may stand in a formula: nothing that Python would run, whatever the columns are called."""
+
+import pytest
+
+from understudy.errors import ParameterError
+from understudy.evaluate.formulas import check_formula, sides_of
+
+COLUMNS = ("charge", "age", "sex", "open", "x.eval", "age.yrs", "to_pickle")
+
+
+@pytest.mark.parametrize(
+    ("formula", "told"),
+    [
+        ("charge ~ open('here', 'w')", "'open'"),
+        ("charge ~ age + eval('1')", "'eval'"),
+        ("charge ~ age.to_pickle('here')", "'to_pickle'"),
+        ("charge ~ Q('np').to_pickle('here')", "'to_pickle'"),
+        ("charge ~ (np).open('here')", "'open'"),
+        ("charge # ~ __import__('os')", "'#'"),
+        ("charge '~ __import__(1)'", 'no partner|"\'"'),
+        ("charge ~ age.yrs", r"Q\('age.yrs'\)"),
+        ("charge ~ I((age)", "no partner"),
+    ],
+)
+def test_no_column_name_lets_a_formula_run_anything(formula, told):
+    with pytest.raises(ParameterError, match=told):
+        sides_of(formula, COLUMNS)
+
+
+@pytest.mark.parametrize(
+    "side",
+    [
+        "open > 3",
+        "not (age > 3)",
+        "C(sex, Treatment(reference='M')) : np.log(age)",
+        "Q('x.eval') + open",
+        "(age in (1, 2))",
+    ],
+)
+def test_columns_are_named_whatever_they_are_called(side):
+    check_formula(side, COLUMNS)
