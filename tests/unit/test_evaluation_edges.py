@@ -4,6 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from understudy import datasets
 from understudy.codebook import Categorical, Codebook, Integer
 from understudy.codebook.linked import LinkedCodebook, LinkedTable
 from understudy.commute.mapping import _tile_host
@@ -14,8 +15,10 @@ from understudy.evaluate.linked.proposals import propose_across
 from understudy.evaluate.linked.rows import read_rows
 from understudy.evaluate.metric import Metric
 from understudy.evaluate.report.findings import Measured
+from understudy.evaluate.report.gather import gather
 from understudy.evaluate.worksheet import _facts
 from understudy.privacy.secret import Secret
+from understudy.sources import open_source
 from understudy.sources.flows import Histograms
 
 
@@ -61,3 +64,11 @@ def test_breaches_of_a_proposed_order_are_those_of_the_numbers():
     people = {"people": pa.table({"id": np.arange(3000), "first": first, "last": last})}
     orders = [each for each in propose_across(read_rows(people, book)) if each.form == "order"]
     assert [each.exceptions for each in orders if each.rule.low == "people.first"] == [1]
+
+
+def test_people_with_several_records_are_told_to_be_held_out_whole():
+    pytest.importorskip("statsmodels")
+    book = datasets.encounters_codebook()
+    real, held = (open_source(datasets.encounters(40, seed=seed), book) for seed in (1, 2))
+    told = [note for note in gather(real, real, risk="none", holdout=held).notes if "Hold out whole people" in note]
+    assert len(told) == 1 and not any("whole people" in note for note in gather(real, real, risk="none").notes)
