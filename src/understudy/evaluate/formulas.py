@@ -10,7 +10,7 @@ import io
 import keyword
 import re
 import tokenize
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,10 @@ _SETTINGS = frozenset({"reference", "levels", "df", "degree"})
 _NUMBERS = frozenset({"abs", "exp", "log", "log10", "log1p", "log2", "maximum", "minimum", "power", "sign", "sqrt"})
 _WORDS = frozenset({"and", "or", "not", "in", "True", "False"})
 _PLAIN = {tokenize.STRING, tokenize.NUMBER, tokenize.OP}
-_STRANGE = {"@", ";", ":=", "->", "!", "{", "}"}
+_STRANGE = {"@", ";", ":=", "->", "!", "{", "}", "<<", ">>"}
+_SMALL = re.compile(r"(\d|10)(\.\d{0,6})?")
+_MOST_NESTED = 4
+"""Powers of something else than a name: each may raise the one before."""
 _QUIET = {tokenize.NEWLINE, tokenize.NL, tokenize.ENDMARKER, tokenize.INDENT, tokenize.DEDENT}
 
 
@@ -47,7 +50,8 @@ def check_formula(formula: str, columns: Collection[str]) -> None:
         raise ParameterError(
             f"`formula` is {formula[:120]!r}; a bracket or a quote in it has no partner. Close what is open."
         ) from None
-    texts = ["", "", *(token.string for token in tokens), ""]
+    texts = ["", "", *(token.string for token in tokens), "", ""]
+    _check_powers(formula, texts)
     for place, token in enumerate(tokens, start=2):
         text = token.string
         if token.type == tokenize.NAME:
@@ -58,7 +62,22 @@ def check_formula(formula: str, columns: Collection[str]) -> None:
             raise _refused(formula, repr(text))
 
 
-def _check_name(formula: str, around: list[str], columns: Collection[str]) -> None:
+def _check_powers(formula: str, texts: Sequence[str]) -> None:
+    """Exponents are small numbers as they stand: 9**9**9 would be computed for days, in whole numbers without end."""
+    nested = 0
+    for place, text in enumerate(texts):
+        if text != "**":
+            continue
+        signed = texts[place + 1] in ("-", "+")
+        exponent, after = texts[place + 1 + signed : place + 3 + signed]
+        nested += not texts[place - 1].isidentifier()
+        if not _SMALL.fullmatch(exponent) or after == "**" or nested > _MOST_NESTED:
+            raise ParameterError(
+                f"`formula` is {formula[:120]!r}; after ** stands a number up to 10, and no further power."
+            )
+
+
+def _check_name(formula: str, around: Sequence[str], columns: Collection[str]) -> None:
     """Whether a name may stand where it does: ``around`` are the two words before it, itself, and the one after."""
     *before, text, after = around
     if before == ["np", "."]:
