@@ -27,7 +27,7 @@ _SETTINGS = frozenset({"reference", "levels", "df", "degree"})
 _NUMBERS = frozenset({"abs", "exp", "log", "log10", "log1p", "log2", "maximum", "minimum", "power", "sign", "sqrt"})
 _WORDS = frozenset({"and", "or", "not", "in", "True", "False"})
 _PLAIN = {tokenize.STRING, tokenize.NUMBER, tokenize.OP}
-_STRANGE = {"@", ";", ":=", "->", "!", "{", "}", "<<", ">>"}
+_STRANGE = {"@", ";", ":=", "->", "!", "$", "?", "{", "}", "<<", ">>"}
 _SMALL = re.compile(r"(\d|10)(\.\d{0,6})?")
 _MOST_NESTED = 4
 """Powers of something else than a name: each may raise the one before."""
