@@ -63,10 +63,6 @@ class Groups:
         """Number of groups."""
         return int(self.of.max()) + 1
 
-    def add_up(self, counts: Values) -> Values:
-        """Sums by group."""
-        return np.bincount(self.of, weights=counts, minlength=self.count).astype(np.float64)
-
     def add_up_rows(self, table: Values) -> Values:
         """Sums of rows by group."""
         sums = np.zeros((self.count, table.shape[1]))

@@ -90,7 +90,7 @@ def _is_good(
 ) -> bool:
     """Whether an output is gamma-Good (lemma 5.2): representative of the histogram, or of one with one worker moved."""
     order = np.argsort(drawn)
-    broken, where, size = 0, -1, 0
+    broken, where = 0, -1
     fits = np.ones(end - begin, dtype=np.bool_)  # whether a cell would be within its limit with one worker less
     position = 0
     while position < len(drawn):
@@ -105,7 +105,7 @@ def _is_good(
         alpha = alphas[kind]
         if times > gamma * (alpha + max(real - 1, 0)):
             broken += 1
-            where, size = place, times
+            where = place
             if broken > 1 or place < 0 or times > gamma * (alpha + real):
                 return False  # a worker more raises the limit only where there is one already
         if place >= 0 and times > gamma * (alpha + max(real - 2, 0)):
@@ -114,7 +114,7 @@ def _is_good(
         return True
     for place in range(begin, end):
         if place != where and fits[place - begin]:
-            return size > 0
+            return True
     return False
 
 
