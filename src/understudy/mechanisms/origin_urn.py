@@ -112,7 +112,7 @@ def _is_good(
             fits[place - begin] = False
     if broken == 0:
         return True
-    for place in range(begin, end):
+    for place in range(begin, end):  # noqa: SIM110 - compiled: no generators there
         if place != where and fits[place - begin]:
             return True
     return False
