@@ -62,6 +62,8 @@ class Meter:
 
     def _start(self, stage: str) -> None:
         self.stage = stage
+        self._first: tuple[int, float] | None = None
+        """How much was done when the stage first told, and when."""
         self._clock, self._used = time.perf_counter(), time.process_time()
         Path("/proc/self/clear_refs").write_text("5")  # the peak of memory begins anew
 
@@ -95,8 +97,9 @@ class Meter:
                 self.write()
             if now - self._said > 5 or done >= total:
                 self._said = now
-                first = self.__dict__.setdefault(f"_{self.stage}_at", (done, now))
-                rate = (done - first[0]) / max(now - first[1], 1e-9)
+                if self._first is None or done <= self._first[0]:  # or begun again
+                    self._first = (done, now)
+                rate = (done - self._first[0]) / max(now - self._first[1], 1e-9)
                 left = f", about {(total - done) / rate / 60:.1f} minutes left" if rate > 0 and done < total else ""
                 print(f"  {self.stage}: {done:,} of {total:,}{left}", file=sys.stderr, flush=True)
 
