@@ -12,6 +12,7 @@ from agents_bench import (
     BOOK,
     CANARY,
     ODD_ROW,
+    ODD_ROWS,
     PASSING_ON,
     START,
     WARDS,
@@ -74,12 +75,16 @@ ASKED = [
 ]
 
 
+TOLD_TO_THE_HOLDER = f"'ward' ({ODD_ROWS} rows)"
+
+
 def spoil(path, *, keeping_the_stamp: bool) -> None:
-    """Put a text of as many bytes into the odd row, in the place of the ward."""
+    """Put a text of as many bytes into the odd rows, in the place of the ward."""
     before = path.stat()
     lines = path.read_bytes().split(b"\n")
-    ward = next(ward.encode() for ward in WARDS if ward.encode() in lines[ODD_ROW])
-    lines[ODD_ROW] = lines[ODD_ROW].replace(ward, CANARY.encode().ljust(len(ward), b"!"))
+    for place in range(ODD_ROW, ODD_ROW + ODD_ROWS):
+        ward = next(ward.encode() for ward in WARDS if ward.encode() in lines[place])
+        lines[place] = lines[place].replace(ward, CANARY.encode().ljust(len(ward), b"!"))
     with path.open("r+b") as file:
         file.write(b"\n".join(lines))
     if keeping_the_stamp:
@@ -89,16 +94,11 @@ def spoil(path, *, keeping_the_stamp: bool) -> None:
 def test_no_call_of_any_tool_tells_of_a_row(house):
     asyncio.run(_hostile(house))
     assert_nothing_told(house.sent())
-    assert CANARY in house.log  # it did come to the words, and they are where they belong
+    assert TOLD_TO_THE_HOLDER in house.log  # it did come to the words, and they are where they belong
     charges = [charge for charge in house.account.history() if charge.allowance == "agents"]
     committed = [charge.label for charge in charges if charge.state is not ChargeState.CANCELLED]
     assert committed == ["answer: share of ill=yes", "priced draft of a codebook"]  # one for each that was paid for
     assert not [path for path in (house.root / "agents").rglob("*") if "passwd" in path.name or ".." in path.name]
-
-
-def _may_be_left_out(tool: str, name: str, value) -> bool:
-    """What is no mistake: an argument that is left out, or an empty list or object."""
-    return value in (None, [], {}) and name not in RIGHT[tool]
 
 
 async def _hostile(house):
@@ -108,7 +108,9 @@ async def _hostile(house):
             for name in [*schema["properties"], "stranger"]:
                 for value in ODD_VALUES:
                     reply = await client.call_tool(tool, {**right, name: value})
-                    assert reply.is_error or _may_be_left_out(tool, name, value), (tool, name, value)
+                    left_out = value is None and name not in schema["required"]
+                    empty = value in ([], {}) and name not in right
+                    assert reply.is_error or left_out or empty, (tool, name, value)
         for tool, given in ASKED:
             of_book = tool in ("answer", "forecast") or (tool == "quote" and given["of"] == "release")
             reply = await asked(client, tool, **({"codebook": "book"} if of_book else {}), **given)
@@ -145,7 +147,7 @@ def test_data_that_were_exchanged_are_not_used(house):
 
     with pytest.raises(Told, match="the data set was changed after it was checked"):
         desk.answer(question="count by ward", epsilon=0.1)
-    assert not desk.is_closed and CANARY not in house.log
+    assert not desk.is_closed and TOLD_TO_THE_HOLDER not in house.log
     assert [charge for charge in house.account.history() if charge.allowance] == []
 
 
@@ -160,7 +162,7 @@ def test_a_server_does_not_start_on_rows_that_do_not_fit(house):
     assert done.returncode == 1 and done.stdout == b""
     assert "the codebook 'book' cannot be offered" in told and "agents/holder/confidential.log" in told
     assert_nothing_told(house.sent())
-    assert CANARY in house.log
+    assert TOLD_TO_THE_HOLDER in house.log
 
 
 @pytest.mark.parametrize("what", ["codebook", "release", "rows", "no promise"])
