@@ -1,9 +1,9 @@
 """Large tables: threads, processes, memory, slopes, and counting in databases against their bare queries.
 
 ``python -m benchmarks.scale [threads|processes|memory|slopes|postgres|mariadb|sqlite|spark|spark-slope]``. Bars: two
-threads, and two processes, at least 1.6 times one on 4,000,000 rows (best of five, interleaved); peak memory of drawing 100 million
-rows, and of counting them, at most 1.2 times that of 10 million; log-log slope of fit plus draw at most 1.1 from
-100,000 to 10,000,000 rows for PeGS (medians of five interleaved rounds; LUGS has its own in `benchmarks.lugs`);
+threads, and two processes, at least 1.6 times one on 4,000,000 rows (best of five, interleaved); peak memory of drawing
+100 million rows, and of counting them, at most 1.2 times that of 10 million; log-log slope of fit plus draw at most 1.1
+from 100,000 to 10,000,000 rows for PeGS (medians of five interleaved rounds; LUGS has its own in `benchmarks.lugs`);
 counting at most 1.5 times the engine's bare queries.
 """
 
