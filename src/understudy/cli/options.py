@@ -14,8 +14,8 @@ Data = Annotated[
     str,
     typer.Argument(
         help="CSV (also .gz), Parquet, Excel, SPSS, Stata, SAS or JSON lines file, a zip of one, a glob of them, or "
-        "FILE.xlsx?sheet=S, duckdb:///FILE?table=T, postgresql://USER@HOST/DB?table=SCHEMA.TABLE, "
-        "spark://HOST:PORT?table=T."
+        "FILE.xlsx?sheet=S, duckdb:///FILE?table=T, sqlite:///FILE?table=T, "
+        "postgresql://USER@HOST/DB?table=SCHEMA.TABLE, mariadb://USER@HOST/DB?table=T, spark://HOST:PORT?table=T."
     ),
 ]
 CodebookPath = Annotated[Path, option("Codebook in TOML.", "--codebook", "-c", panel=_INPUT)]

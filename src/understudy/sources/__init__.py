@@ -31,9 +31,10 @@ def open_source(
     """Put a private table behind its codebook; no row is read until something is counted.
 
     ``what`` is a CSV (also gzip) or Parquet path, a glob of them, ``duckdb:///FILE?table=T``,
-    ``postgresql://USER@HOST/DB?table=SCHEMA.TABLE``, ``spark://HOST:PORT?table=T`` (or ``?path=P``), a Spark session
-    with ``table`` a name or a path, or an Arrow table, a pandas, Polars or Spark frame. PostgreSQL and Spark encode and
-    count where the rows are; passwords come from the environment, never from an address.
+    ``sqlite:///FILE?table=T``, ``postgresql://USER@HOST/DB?table=SCHEMA.TABLE``, ``mariadb://USER@HOST/DB?table=T``,
+    ``spark://HOST:PORT?table=T`` (or ``?path=P``), a Spark session with ``table`` a name or a path, or an Arrow table,
+    a pandas, Polars or Spark frame. Servers and Spark encode and count where the rows are; passwords come from the
+    environment, never from an address.
 
     ``unknown`` says where values outside the codebook go: ``error``, ``missing``, ``other``, ``other-or-missing`` or
     ``clamp`` (a number or date beyond its bounds becomes the bound).

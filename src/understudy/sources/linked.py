@@ -63,9 +63,9 @@ def open_linked(
     """Put linked tables behind their codebook; no row is read until something is asked for.
 
     ``what`` is a folder with one file for each table, a database address without a table
-    (``postgresql://USER@HOST/DB``, ``spark://HOST:PORT``, a DuckDB file), a Spark session, a mapping from the names of
-    the tables to whatever :func:`open_source` takes, or one table where the codebook makes the others of it.
-    ``pieces`` also encodes the pieces of smooth numbers.
+    (``postgresql://USER@HOST/DB``, ``mariadb://USER@HOST/DB``, ``spark://HOST:PORT``, a DuckDB or SQLite file), a Spark
+    session, a mapping from the names of the tables to whatever :func:`open_source` takes, or one table where
+    the codebook makes the others of it. ``pieces`` also encodes the pieces of smooth numbers.
 
     >>> import pyarrow as pa
     >>> from understudy.codebook import Categorical

@@ -25,8 +25,8 @@ FORMAT = 1
 """Of ``dataset.toml`` and of approvals; the first ones did not say it."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _ROW_FILES = (".csv", ".tsv", ".txt", ".parquet", ".xlsx", ".sav", ".zsav", ".dta", ".sas7bdat", ".xpt", ".gz", ".zip",
-              ".duckdb", ".ddb", ".db")  # fmt: skip
-_DATABASES = ("postgresql://", "postgres://", "spark://")
+              ".duckdb", ".ddb", ".db", ".sqlite", ".sqlite3")  # fmt: skip
+_DATABASES = ("postgresql://", "postgres://", "mariadb://", "mysql://", "spark://")
 _MOST_LISTED = 500
 _MOST_CODEBOOK = 20_000_000
 
