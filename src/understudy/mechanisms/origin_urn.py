@@ -6,6 +6,7 @@ picks a real one, an earlier one, or a virtual cell, and only in the last case i
 (algorithm 2) is drawn lazily: how many cells stay is a binomial, which ones is decided when one of them is drawn.
 """
 
+import math
 from fractions import Fraction
 from typing import Any
 
@@ -112,10 +113,10 @@ def _is_good(
             fits[place - begin] = False
     if broken == 0:
         return True
-    for place in range(begin, end):  # noqa: SIM110 - compiled: no generators there
-        if place != where and fits[place - begin]:
-            return True
-    return False
+    has_room = False  # somewhere else one worker may go
+    for place in range(begin, end):
+        has_room |= place != where and fits[place - begin]
+    return has_room
 
 
 @kernel
@@ -347,7 +348,11 @@ def draw_origins(
     Only against a ledger that pays for these draws; ``gamma`` draws again what is not gamma-Good.
     """
     events = [entry.event for entry in ledger.entries if isinstance(entry.event, OriginDraws)]
-    if not any(event.covers(public, alphas, rejects=gamma is not None) for event in events):
+    if not any(
+        event.covers(public, alphas, rejects=gamma is not None)
+        and (gamma is None or math.isclose(gamma, math.expm1(event.epsilon), rel_tol=1e-12))
+        for event in events
+    ):
         raise RefusalError("the ledger does not pay for these draws; quote and reserve them before drawing.")
     counted = histograms.open()
     histogram = (counted.starts, counted.units, _cumulative(counted), counted.counts)
