@@ -28,6 +28,11 @@ COLUMNS = ("charge", "age", "sex", "open", "x.eval", "age.yrs", "to_pickle")
         ("charge ~ I(age ** 11)", "no further power"),
         ("charge ~ age **", "no further power"),
         ("charge ~ I(1 << 9999999999)", "'<<'"),
+        ("charge ~ I((0,) * 9999999999)", "is multiplied"),
+        ("charge ~ I(9999999999 * (0, 1))", "is multiplied"),
+        ("charge ~ I([0] * 9999999999)", "is multiplied"),
+        ("charge ~ I('a' * 9999999999)", "is multiplied"),
+        ("charge ~ I(9999999999 * ((0, 1)))", "is multiplied"),
         ("charge ~ age.yrs", r"Q\('age.yrs'\)"),
         ("charge ~ I((age)", "no partner"),
     ],
@@ -46,6 +51,8 @@ def test_no_column_name_lets_a_formula_run_anything(formula, told):
         "C(sex, Treatment(reference='M')) : np.log(age)",
         "Q('x.eval') + open",
         "(age in (1, 2))",
+        "np.maximum(age, 3) * C(sex, levels=['M', 'F']) + age * 2",
+        "C(sex, levels=['M', 'F']) * Q('x.eval') * age",
     ],
 )
 def test_columns_are_named_whatever_they_are_called(side):

@@ -52,6 +52,7 @@ def check_formula(formula: str, columns: Collection[str]) -> None:
         ) from None
     texts = ["", "", *(token.string for token in tokens), "", ""]
     _check_powers(formula, texts)
+    _check_repetitions(formula, texts)
     for place, token in enumerate(tokens, start=2):
         text = token.string
         if token.type == tokenize.NAME:
@@ -74,6 +75,28 @@ def _check_powers(formula: str, texts: Sequence[str]) -> None:
         if not _SMALL.fullmatch(exponent) or after == "**" or nested > _MOST_NESTED:
             raise ParameterError(
                 f"`formula` is {formula[:120]!r}; after ** stands a number up to 10, and no further power."
+            )
+
+
+def _check_repetitions(formula: str, texts: Sequence[str]) -> None:
+    """A text or a list is not multiplied: (0,) * 9999999999 would ask for more memory than there is."""
+    open_at: list[int] = []
+    lists: set[int] = set()
+    for place, text in enumerate(texts):
+        if text in ("(", "["):
+            open_at.append(place)
+        elif text == "," and open_at and (texts[open_at[-1]] == "[" or not texts[open_at[-1] - 1].isidentifier()):
+            lists.add(open_at[-1])
+        elif text in (")", "]") and open_at:
+            begin = open_at.pop()
+            wraps = place - 1 in lists or texts[place - 1][:1] in ("'", '"')  # brackets around one, not a call
+            if text == "]" or begin in lists or (wraps and not texts[begin - 1].isidentifier()):
+                lists |= {begin, place}
+    for place, text in enumerate(texts):
+        beside = [place - 1, place + 1] if text == "*" else []
+        if any(each in lists or texts[each][:1] in ("'", '"') for each in beside):
+            raise ParameterError(
+                f"`formula` is {formula[:120]!r}; a text or a list in it is multiplied. Leave that out."
             )
 
 
