@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DEMO_OUT ?= demo-release
 
-.PHONY: install demo studio test long mutants check bench peers experiments docs gallery pycanon release clean
+.PHONY: install demo studio test long mutants check bench record record-spark peers experiments docs gallery pycanon release clean
 
 install: $(STAMP)
 
@@ -56,6 +56,17 @@ gallery: $(STAMP)
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks
 
+# a billion rows counted and drawn, after 10 and 100 million (an hour, 25 GB of disk; stop it and give it again to go on)
+RECORD ?= record
+record: $(STAMP)
+	$(BIN)/python -m benchmarks.record $(RECORD)
+
+# 100 million rows counted and drawn on two workers of Spark, and the plan that foresaw it (hours; needs Java; goes on
+# where it was cut short; 3 GB of disk in RECORD_SPARK)
+RECORD_SPARK ?= record-spark
+record-spark: $(STAMP)
+	RECORD_SPARK=$(RECORD_SPARK) $(BIN)/python -m benchmarks spark-record
+
 # each peer in an environment of its own, then the comparison (UNDERSTUDY_DATA adds Adult; an hour or more)
 peers: $(STAMP) .venv-peers/.installed
 	UNDERSTUDY_PEERS=.venv-peers $(BIN)/python -m benchmarks peers
@@ -88,4 +99,4 @@ release: $(STAMP)
 	@ls -l dist
 
 clean:
-	rm -rf $(VENV) dist $(RELEASE) site .venv-pycanon .venv-peers $(DEMO_OUT) $(DEMO_OUT)-* .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) dist $(RELEASE) site .venv-pycanon .venv-peers $(DEMO_OUT) $(DEMO_OUT)-* $(RECORD_SPARK) .pytest_cache .mypy_cache .ruff_cache .hypothesis

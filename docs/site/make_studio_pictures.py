@@ -122,6 +122,7 @@ def release(camera: Camera) -> None:
     camera.goto("/d/example/publish/1")
     camera.click("Write the passport and sign")
     camera.wait("is signed with the key")
+    camera.wait("Everything that the release states")
     camera.page.frame_locator("iframe").locator("h1").wait_for()
     camera.take("published")
     camera.goto("/d/example/anonymise")

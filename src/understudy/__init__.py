@@ -52,6 +52,8 @@ if TYPE_CHECKING:  # for editors and type checkers; a test holds it together wit
     from understudy.facade.looks import rumap as rumap
     from understudy.facade.passports import passport as passport
     from understudy.facade.passports import sign as sign
+    from understudy.facade.plans import plan as plan
+    from understudy.facade.r_frames import r_functions as r_functions
     from understudy.facade.releases import combine_files as combine_files
     from understudy.facade.releases import verify as verify
     from understudy.facade.reviews import learn_rules as learn_rules
@@ -109,8 +111,10 @@ _HOME = {
     "make_recipe": "understudy.synth",
     "open": "understudy.sources",
     "passport": "understudy.facade.passports",
+    "plan": "understudy.facade.plans",
     "quote": "understudy.facade.tables",
     "quote_answer": "understudy.facade.answers",
+    "r_functions": "understudy.facade.r_frames",
     "read_recipe": "understudy.facade.tables",
     "reconstruct": "understudy.facade.averages",
     "records_per_cell": "understudy.facade.codebooks",

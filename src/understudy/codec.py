@@ -101,7 +101,9 @@ def _read(kind: Any, data: Any) -> Any:
         return np.asarray(data)
     if kind is float and isinstance(data, int) and not isinstance(data, bool):
         return float(data)
-    if kind in (str, int, float, bool, type(None)) and (not isinstance(data, kind) or (kind is int and data is True)):
+    if kind in (str, int, float, bool, type(None)) and (
+        not isinstance(data, kind) or (kind is int and isinstance(data, bool))
+    ):
         raise TypeError(f"expected {kind.__name__}, not {type(data).__name__}")
     return data
 

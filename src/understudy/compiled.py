@@ -16,7 +16,18 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def kernel(function: F) -> F:
     """Compile ``function`` without the interpreter lock; cache the machine code if any folder allows it."""
-    options = {"nogil": True, "boundscheck": False}
+    return _compiled(function, {"nogil": True, "boundscheck": False})
+
+
+def inlined(function: F) -> F:
+    """The same for a small function that only kernels call: its code is put in their place.
+
+    Arrays are handed over by dozens of words each, which takes longer than what such a function does.
+    """
+    return _compiled(function, {"nogil": True, "boundscheck": False, "forceinline": True})
+
+
+def _compiled(function: F, options: dict[str, bool]) -> F:
     try:
         return cast(F, numba.njit(cache=True, **options)(function))
     except RuntimeError:  # "cannot cache function ...: no locator available"

@@ -11,6 +11,7 @@ A user's mistake is always an :class:`UnderstudyError`; anything else is our bug
     ├── BudgetError         the account refuses the charge
     │   └── AccountError    there is no account in this file, or none can be made there
     ├── RefusalError        the request is well formed, but honouring it would be unsafe or useless
+    │   └── EmptyDraftError a priced draft found nothing to show, which is an answer and stays charged
     ├── ReleaseError        a release cannot be written, or does not verify
     ├── MissingExtraError   a package that this needs is not installed; the message names the extra that brings it
     └── StoppedError        the user interrupted; nothing left the program
@@ -52,6 +53,10 @@ class AccountError(BudgetError):
 
 class RefusalError(UnderstudyError):
     """The request is understood and declined, with the alternative."""
+
+
+class EmptyDraftError(RefusalError):
+    """A priced draft has nothing to show: an answer, drawn with noise and paid for."""
 
 
 class ReleaseError(UnderstudyError):

@@ -103,6 +103,14 @@ def append_to(path: Path, content: bytes) -> None:
         os.fsync(target.fileno())
 
 
+def open_to_append(path: Path) -> int:
+    """A handle that adds to the end of its owner's file, for a stream of messages that nobody else may read."""
+    refuse_special(path)
+    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    os.fchmod(handle, Access.OWNER.file)
+    return handle
+
+
 def make_empty(path: Path) -> None:
     """A new, empty file of its owner, for a database to fill; an existing one is never touched."""
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)

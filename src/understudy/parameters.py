@@ -324,7 +324,7 @@ EPSILON = Number(above=0)
 DELTA = Number(above=0, below=1, tried=1e-6)
 SHARE = Number(above=0, below=1)
 ROWS = Whole(least=1, most=10**12, tried=1000)
-"""A hundred gigabytes a column; beyond it a number is a slip of the hand."""
+"""A terabyte a column; beyond it a number is a slip of the hand."""
 
 
 REQUIRED: Any = object()

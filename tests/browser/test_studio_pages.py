@@ -7,7 +7,7 @@ import pytest
 from studio_stage import Person, running_studio
 
 from understudy.codebook import LinkedCodebook
-from understudy.facade import releases
+from understudy.facade import demo, releases
 
 pytestmark = pytest.mark.browser
 
@@ -229,11 +229,44 @@ def release(person, folder):
     (charge,) = releases.open_account(folder / "encounters--i.account").history()
     assert charge.state.value == "committed" and "person" in charge.guarantee.neighbours.value
     person.click("Go on to the report", role="link")
+    person.wait("Fix the limits above first.")
+    assert page.get_by_role("button", name="Open the report").count() == 0, "limits come first, of linked tables too"
     assert person.faults() == []
+    page.get_by_label("The largest epsilon that a release may promise.").fill("1")
+    page.fill("#by", "Data access board")
+    person.click("Fix these limits")
+    person.wait("The limits are fixed")
+    assert releases.open_account(folder / "encounters--i.account").looks() == []
     person.click("Open the report")
     person.click("Read the report", role="link")
-    page.frame_locator("iframe").locator("h1").wait_for()
+    report = page.frame_locator("iframe")
+    report.get_by_role("heading", name="do not publish. Too little.").wait_for()
+    report.get_by_text("set by Data access board").wait_for()
+    assert person.faults() == []
+    assert len(releases.open_account(folder / "encounters--i.account").looks()) == 1
     person.click("Go on to publishing", role="link")
     person.wait("Everything that the release states")
     page.frame_locator("iframe").locator("h1").wait_for()
     assert person.faults() == []
+
+
+def test_a_whole_database_becomes_linked_tables(root, person):
+    """Its tables are shown one by one, taken together, and drafted with persons on top."""
+    duckdb = pytest.importorskip("duckdb")
+    demo.example_histories(root / "loose", patients=40)
+    with duckdb.connect(str(root / "clinic.duckdb")) as database:
+        for name in ("patients", "stays", "diagnoses"):
+            database.execute(f"CREATE TABLE {name} AS SELECT * FROM read_csv('{root / 'loose' / name}.csv')")
+    page = person.page
+    person.goto("/new")
+    page.get_by_label("clinic.duckdb").check()
+    person.click("Look at the first rows")
+    page.get_by_role("region", name="First rows diagnoses").wait_for()
+    person.wait("One table, or all of them?")
+    assert person.faults() == []
+    person.click("Draft the codebook")
+    page.get_by_role("heading", name="Table diagnoses").wait_for()
+    page.get_by_role("link", name="Review the columns").wait_for()
+    assert person.faults() == []
+    tables = LinkedCodebook.load(root / "clinic" / "codebook.toml").tables
+    assert [table.parent for table in tables if table.name in ("patients", "diagnoses")] == [None, "stays"]

@@ -13,7 +13,7 @@ import understudy as us
 
 SRC = str(Path(us.__file__).parents[1])
 HEAVY = {
-    "cryptography", "dp_accounting", "duckdb", "fastapi", "ibis", "jinja2", "numba", "numpy", "opendp", "pandas",
+    "cryptography", "dp_accounting", "duckdb", "fastapi", "ibis", "jinja2", "mcp", "numba", "numpy", "opendp", "pandas",
     "patsy", "polars", "psycopg", "pyarrow", "pyreadstat", "pyspark", "python_calamine", "scipy", "sklearn",
     "sqlalchemy", "sqlglot", "sqlite3", "starlette", "statsmodels", "uvicorn", "xlsxwriter",
 }  # fmt: skip
@@ -24,10 +24,11 @@ EXTRAS = {
     "formats": ("pandas", "polars", "python_calamine", "pyreadstat", "xlsxwriter"),
     "report": ("scipy", "sklearn", "pandas", "patsy", "statsmodels", "jinja2"),
     "models": ("scipy", "sklearn", "pandas"),
+    "mcp": ("mcp", "mcp_types"),
 }
 ALL = sorted({name for names in EXTRAS.values() for name in names} | {"dp_accounting", "markupsafe"})
 ANALYSIS = sorted({*EXTRAS["report"], *EXTRAS["models"]})
-ENGINES = sorted({*EXTRAS["service"], *EXTRAS["postgres"], *EXTRAS["spark"]})
+ENGINES = sorted({*EXTRAS["service"], *EXTRAS["postgres"], *EXTRAS["spark"], *EXTRAS["mcp"]})
 
 LOOK = """
 import sys
@@ -167,6 +168,7 @@ def test_synthesis_loads_nothing_of_what_it_does_not_use(bench):
         ("service", ("keys", "list")),
         ("service", ("keys", "revoke", "x")),
         ("service", ("keys", "budget")),
+        ("mcp", ("mcp", "--root", ".", "--account", "d.account", "--cap-epsilon", "1", "--data", "d.csv")),
         ("service", ("keys", "budget", "--model", "free.us", "--epsilon", "1")),
         *(
             (extra, words)
@@ -215,7 +217,7 @@ def hints(request, bench):
     marks = [mark for mark in test_what_needs_an_extra_says_which.pytestmark if mark.name == "parametrize"]
     asked = marks[0].args[1]
     answers = {}
-    for hidden, extras in ((ENGINES, {"service", "postgres", "spark"}), (ANALYSIS, {"report", "models"})):
+    for hidden, extras in ((ENGINES, {"service", "postgres", "spark", "mcp"}), (ANALYSIS, {"report", "models"})):
         these = [key for key in asked if key[0] in extras]
         answers |= zip(these, run_without(hidden, [words for _, words in these], bench), strict=True)
     return answers

@@ -81,3 +81,20 @@ def test_python_takes_mappings_and_refuses_books_of_one_table(hospital):
     assert json.dumps(found.to_dict())
     with pytest.raises(ParameterError, match="linked"):
         us.evaluate_linked(tables, tables, us.datasets.encounters_codebook())
+
+
+def test_limits_of_a_board_are_held_against_linked_tables(run, hospital, tmp_path):
+    book, page, board = hospital / "hospital" / "hospital.toml", tmp_path / "page.html", tmp_path / "board.toml"
+    sides = (hospital / "hospital", hospital / "other", "-c", book, "-o", page)
+    shown = run("evaluate", *sides)
+    assert shown.code == 0 and "At these limits: do not publish." in shown.out and "Worst: " in shown.out
+    board.write_text('decided_by = "Access board"\nshare_error = 0.9\nassociation_error = 0.9\nimpossible_rows = 1\n')
+    document = run("evaluate", *sides, "--board", board, "--json").json
+    assert document["board"]["decided_by"] == "Access board"
+    allowed = {use["title"] for use in document["judgement"]["uses"] if use["allowed"]}
+    assert {"Shares of single columns", "Tables of two columns", "What follows what"} <= allowed
+    assert "set by Access board" in page.read_text(encoding="utf-8")
+    board.write_text("share_eror = 0.9\n")
+    page.unlink()
+    refused = run("evaluate", *sides, "--board", board)
+    assert refused.code == 2 and "share_eror" in refused.err and not page.exists()

@@ -80,6 +80,15 @@ def test_shapes_of_a_tree_are_refused_before_anything_is_paid(run, table, tmp_pa
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("place", ["model.us", "./model.us", "sub/../model.us"])
+def test_a_key_in_the_place_of_its_model_is_refused_and_not_left_behind(run, table, tmp_path, place):
+    (tmp_path / "sub").mkdir()
+    more = ("-m", "edpat", "--call-epsilon", 1, "-o", tmp_path / "model.us", "--new-key", f"{tmp_path}/{place}")
+    said = run(*words(table, *more))
+    assert said.code == 2 and "where the model goes; name another file" in said.err
+    assert [path.name for path in tmp_path.iterdir()] == ["sub"]
+
+
 def test_the_alphas_of_edpat_are_given_on_the_command_line(run, table, tmp_path):
     """One alpha gives one tree, and alphas with the same structure are kept once."""
     out, key = tmp_path / "model.us", tmp_path / "key"

@@ -3,12 +3,14 @@
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 from blocks import ALL, ROOT, Block
 from stages import STAGES, patients
 
-from understudy.cli.app import main
+from understudy.cli.app import app, main
 
 PAGES = sorted({block.page for block in ALL if block.is_shell and not block.not_run})
 EXPECTED = re.compile(r"exit code (\d+)")
@@ -91,10 +93,33 @@ def check_elsewhere(words: list[str], place: str) -> None:
         if len(words) > 3 and "." not in words[2] and not words[3].startswith("-"):
             listed = (ROOT / words[2] / "__main__.py").read_text(encoding="utf-8")
             assert f'"{words[3]}"' in listed, f"{place}: {words[2]} knows no {words[3]}"
+    elif words[0] == "spark-submit":
+        check_submitted(words[1:], place)
+    elif words[0] == "spark-class":
+        assert words[1].startswith("org.apache.spark.deploy."), f"{place}: {words[1]} is not started so"
     else:
         raise AssertionError(
             f"{place}: {words[0]!r} is no command that this test can run; mark it `not run`, with a reason"
         )
+
+
+SUBMIT = {
+    "--master", "--deploy-mode", "--num-executors", "--executor-cores", "--properties-file", "--archives", "--files",
+    "--conf",
+}  # fmt: skip
+"""Options of `spark-submit` that pages use, each with one value."""
+
+
+def check_submitted(words: list[str], place: str) -> None:
+    """No cluster is here: options of Spark are known ones, and what is submitted is a command that can be read."""
+    while words[0].startswith("--"):
+        option, value, *words = words
+        assert option in SUBMIT, f"{place}: {option} of spark-submit is not among {sorted(SUBMIT)}"
+        assert option != "--conf" or re.fullmatch(r"spark\.[A-Za-z0-9._]+=\S+", value), f"{place}: {value}"
+    script, command, *rest = words
+    assert Path(script).name == "submit.py", f"{place}: {script} is not what the page submits"
+    group: Any = typer.main.get_command(app)
+    group.commands[command].make_context(command, rest)  # fails where an option is unknown or lacks its value
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -25,6 +25,16 @@ NAMES = (
     "%s %(x)s {0}",
     "/* a */ b",
     "select",
+    "a.b",
+    "a`.`b",
+    'a"."b',
+    "a\n; DROP TABLE victims; --",
+    "\\",
+    '"',
+    "*",
+    ":x ?",
+    'U&"0041" a::text',
+    "\u202e; DROP TABLE victims\u2028--",
 )
 LEVELS = ("'; DROP TABLE victims; --", "\\'; DROP TABLE victims; --", "plain")
 

@@ -50,6 +50,7 @@ EVALUATED = cases(
     ("output holds other things", f"{_R}|--epsilons|1|--methods|laplace", MISTAKE, ("'out'",), {"out/letter.txt": b"dear"}),
 )  # fmt: skip
 
+_MCP = "--root|.|--account|a.account|--cap-epsilon|1"
 _A = "@data|-c|@book|-o|out"
 ANONYMIZED = cases(
     "anonymize run",
@@ -269,6 +270,30 @@ SCORED = cases(
     ("port in words", "--root|r|--port|http", MISTAKE, ("'http'",)),
     ("settings are nonsense", "--root|r", MISTAKE, ("studio.toml",), {"r/studio.toml": b"people ="}),
     ("two approvals of nobody", "--root|r", MISTAKE, ("studio.toml", "approvals"), {"r/studio.toml": b"approvals = 2"}),
+) + cases(
+    "mcp",
+    ("no root", "", MISTAKE, ("--root",)),
+    ("no account", "--root|.", MISTAKE, ("--account",)),
+    ("no cap", f"{_MCP.replace('|--cap-epsilon|1', '')}|-c|b.toml", MISTAKE, ("--cap-epsilon", "no default")),
+    ("cap 0", f"{_MCP.replace('|1', '|0')}|-c|b.toml", MISTAKE, ("--cap-epsilon", "above 0")),
+    ("cap in words", f"{_MCP.replace('|1', '|all')}|-c|b.toml", MISTAKE, ("'all'",)),
+    ("delta 1", f"{_MCP}|--cap-delta|1|-c|b.toml", MISTAKE, ("--cap-delta", "below 1")),
+    ("allowance without a name", f"{_MCP}|--allowance||-c|b.toml", MISTAKE, ("--allowance",)),
+    ("root is a file", "--root|@data|--account|a.account|--cap-epsilon|1", MISTAKE, ("data.csv", "folder")),
+    ("account missing", "--root|.|--account|gone.account|--cap-epsilon|1|-c|b.toml", MISTAKE, ("gone.account",)),
+    ("nothing offered", _MCP, MISTAKE, ("nothing is offered",)),
+    ("data outside the root", f"{_MCP}|--data|@data", MISTAKE, ("not inside the root",)),
+    ("data above the root", f"{_MCP}|--data|d=../d.csv", MISTAKE, ("not inside the root",)),
+    ("data behind a link", f"{_MCP}|--data|d.csv", MISTAKE, ("not inside the root",), {"d.csv": lambda path: path.symlink_to("/etc/passwd")}),
+    ("data missing", f"{_MCP}|--data|gone.csv", MISTAKE, ("gone.csv",)),
+    ("data damaged", f"{_MCP}|--data|d.parquet", REFUSED, ("confidential.log",), {"d.parquet": b"PAR1 SECRET PAR1"}),
+    ("codebook damaged", f"{_MCP}|-c|b.toml", REFUSED, ("the codebook 'b'", "confidential.log"), {"b.toml": b"format = 1\n[[columns"}),
+    ("a name that is none", f"{_MCP}|-c|b b.toml", MISTAKE, ("'b b'", "NAME=PATH"), {"b b.toml": b""}),
+    ("a name twice", f"{_MCP}|-c|b.toml|-c|b=c.toml", MISTAKE, ("twice",), {"b.toml": b"", "c.toml": b""}),
+    ("release is none", f"{_MCP}|--release|r", REFUSED, ("the release 'r'", "confidential.log"), {"r": _folder}),
+    ("header of no data", f"{_MCP}|--public-header|-c|b.toml", MISTAKE, ("--public-header", "--data")),
+    ("person alone", f"{_MCP}|--person|id|-c|b.toml", MISTAKE, ("--person", "--records")),
+    ("unknown what", f"{_MCP}|--unknown|perhaps|-c|b.toml", MISTAKE, ("--unknown", "'perhaps'")),
 ) + cases(
     "keys create",
     ("no label", _KEYS, MISTAKE, ("--label",)),

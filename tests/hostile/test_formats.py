@@ -52,6 +52,29 @@ def edited(folder: Path) -> str:
     return str(folder / "t.xlsx")
 
 
+def bloated(folder: Path) -> str:
+    """65 MiB of nothing in a workbook of some kilobytes."""
+    path = xlsx(folder / "t.xlsx", {"s": ROWS})
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("xl/media/image1.png", bytes(65 << 20))
+    return str(path)
+
+
+def repeated(folder: Path) -> str:
+    """A row of 16,384 cells that an OpenDocument sheet repeats a million times."""
+    path = ods(folder / "made.ods", [["a", "b"], ["x", 1]])
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    wide = parts["content.xml"].replace(b'office:value="1"', b'office:value="1" table:number-columns-repeated="16383"')
+    parts["content.xml"] = b'<table:table-row table:number-rows-repeated="1048576">'.join(
+        wide.rsplit(b"<table:table-row>", 1)
+    )
+    with zipfile.ZipFile(folder / "t.ods", "w") as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+    return str(folder / "t.ods")
+
+
 def sav(folder: Path, name: str = "t.sav", **more: Any) -> Path:
     import pandas as pd
     import pyreadstat
@@ -141,6 +164,13 @@ REFUSED: list[tuple[str, Make, str]] = [
         book({"s": [*ROWS, ["", ""]]}, touch=touched(lambda s: s.merge_range("A4:B4", "Source: us"))),
         r"cells merged across columns \(A4:B4\) among the rows; .*unmerge",
     ),
+    (
+        "a cell in the last corner",
+        book({"s": ROWS}, touch=touched(lambda s: s.write("XFD1048576", 1))),
+        "more than 67,108,864 cells between its first and its last .*; delete what stands far outside",
+    ),
+    ("a row repeated for ever", repeated, "Cell limit exceeded .*; it is damaged or of another kind"),
+    ("a bloated workbook", bloated, "unpacks to more than 300 times its size, as no table does; save the"),
     ("cut xlsx", cut(lambda folder: xlsx(folder / "w.xlsx", {"s": ROWS}), "t.xlsx"), "save it anew as .xlsx"),
     ("html as xls", text("t.xls", "<html><table><tr><td>1</td></tr></table>"), "HTML or XML text, .* save it as .xlsx"),
     ("noise as xlsx", text("t.xlsx", b"\x00\x01\x02\x03" * 99), "cannot be read .* save it anew as .xlsx"),

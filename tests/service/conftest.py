@@ -92,6 +92,8 @@ def start_server():
 
     yield start
     for server in running:
+        server.process.terminate()  # all of them, before the first is waited for
+    for server in running:
         server.stop()
         for stream in (server.process.stdout, server.process.stderr):
             if stream is not None:

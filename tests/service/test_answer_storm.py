@@ -124,3 +124,5 @@ def test_budgets_of_scores_and_answers_are_exact(postgres_url, tmp_path, monkeyp
     scored, _ = office.books()
     assert len(storm.scored) <= scored <= scores
     assert paid - len(storm.told) <= storm.lost + storm.busy
+    counts = {name: getattr(storm, name) for name in ("asked", "lost", "busy", "refused", "charged")}
+    print(f"storm of answers: {counts}, told={len(storm.told)}, {paid=}, scored={len(storm.scored)} of {scored}")  # noqa: T201

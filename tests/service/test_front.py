@@ -12,10 +12,13 @@ from pathlib import Path
 
 import httpx
 import pytest
+import uvicorn
+from uvicorn.server import ServerState
 from workbench import Server
 
 from understudy.errors import RefusalError
 from understudy.front.lines import JsonLines, Paced
+from understudy.front.protocol import GuardedProtocol
 from understudy.front.visitors import Limits, Visit, Visitors
 
 FEW_FILES = "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))"
@@ -143,6 +146,62 @@ def test_deadlines(front):
     said = asyncio.run(all_of_them())
     assert b" 408 " in said["idle"] and b" 408 " in said["head"]
     assert b" 200 " in said["between"] and b" 200 " in said["body"] and b" 401 " in said["post"]
+
+
+def test_whoever_reads_nothing_is_not_waited_for():
+    """The connection is closed, and its last bytes find no room on the way: closing alone would wait for ever."""
+
+    class Full:
+        """A transport whose other side takes nothing: it closes only when it is aborted."""
+
+        def __init__(self) -> None:
+            self.ended: list[str] = []
+
+        def is_closing(self) -> bool:
+            return bool(self.ended)
+
+        def close(self) -> None:
+            self.ended.append("closing")
+
+        def abort(self) -> None:
+            self.ended.append("aborted")
+
+        def write(self, data: bytes) -> None: ...
+
+        def get_extra_info(self, name: str, default: object = None) -> object:
+            return default
+
+        def pause_reading(self) -> None: ...
+
+        def resume_reading(self) -> None: ...
+
+    async def app(scope, receive, send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"1")]})
+        await send({"type": "http.response.body", "body": b"x"})
+
+    async def ended(sent: bytes) -> list[str]:
+        limits = Limits(connections=3, per_address=3, head_seconds=0.1, idle_seconds=0.1, request_seconds=0.3)
+        config = uvicorn.Config(app, timeout_keep_alive=0.1, log_config=None)
+        config.load()
+        protocol = GuardedProtocol(config=config, server_state=ServerState(), app_state={})
+        visitors, transport = Visitors(limits), Full()
+        visit = Visit("somebody", transport.abort)
+        assert visitors.enter(visit)
+        protocol.belongs_to(visitors, visit, limits)
+        protocol.connection_made(transport)
+        if sent:  # an empty part would mean the end
+            protocol.data_received(sent)
+        async with asyncio.timeout(20):
+            while "aborted" not in transport.ended:
+                await asyncio.sleep(0.01)
+        ended = list(transport.ended)
+        protocol.connection_lost(None)
+        assert len(visitors) == 0
+        return ended
+
+    get = b"GET / HTTP/1.1\r\nHost: x\r\n"
+    for sent in (get + b"\r\n", get + b"Connection: close\r\n\r\n", b"\x00\r\n\r\n", b""):
+        assert asyncio.run(ended(sent)) == ["closing", "aborted"], sent
 
 
 def test_a_connection_serves_so_many_requests_and_is_closed(front):

@@ -100,7 +100,7 @@ class Server:
     def stop(self) -> None:
         with contextlib.suppress(ProcessLookupError):
             self.process.terminate()
-        self.process.wait(60)
+        self.process.wait(300)  # a second of the processor, which may take long where many share it
         self._reader.join(5)
         if self.process.stdout is not None:
             self.process.stdout.close()

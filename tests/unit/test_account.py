@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 
 from understudy.errors import BudgetError, ParameterError
 from understudy.privacy import Entry, Ledger, PureDP, composition, events
-from understudy.privacy.account import Account
+from understudy.privacy.account import Account, Allowance
 from understudy.privacy.composition import ROUNDING
 
 
@@ -73,6 +73,53 @@ def test_rounding_of_delta_never_refuses_an_exact_fit(tmp_path: Path, event: typ
         account.reserve(ledger_of(event(epsilon=0.1, delta=0.1)), label="slice", delta=None).commit(str(number))
     with pytest.raises(BudgetError, match=r"cap of epsilon 1, delta 0\.3"):
         account.reserve(ledger_of(Slice(epsilon=0.1, delta=1e-9)), label="more", delta=None)
+
+
+@pytest.mark.parametrize("composition", ["basic", "renyi"])
+def test_an_allowance_holds_beside_the_cap(tmp_path: Path, composition: str) -> None:
+    account = new_account(tmp_path, epsilon=4.0, delta=1e-6, composition=composition)
+    account.reserve(pure(0.7), label="others", delta=None).commit("r0")
+    allowance = Allowance(name="agents", epsilon=0.3, delta=1e-7)
+    agents = account.within(allowance)
+    for number in range(3):  # 0.1 three times fits 0.3
+        agents.reserve(pure(0.1), label="slice", delta=None).commit(str(number))
+    assert agents.refusal(pure(1e-6), label="crumb", delta=None)
+    with pytest.raises(
+        BudgetError, match=r"'crumb' would bring what was charged under 'agents'.*allowance of epsilon 0.3"
+    ):
+        Account.open(account.path).within(allowance).reserve(pure(1e-6), label="crumb", delta=None)
+    assert [charge.allowance for charge in account.history()] == [None, "agents", "agents", "agents"]
+    assert agents.left()[0] == 0 and account.left()[0] > 0
+    assert not account.refusal(pure(0.1), label="others again", delta=None)
+    account.within(Allowance(name="robots", epsilon=0.3, delta=0)).reserve(pure(0.1), label="x", delta=None)
+    # an allowance beyond the rest of the account is no more than that rest
+    rich = account.within(Allowance(name="rich", epsilon=100.0, delta=0.5))
+    assert rich.left() == account.left()
+    with pytest.raises(BudgetError, match="above its cap"):
+        rich.reserve(pure(3.9), label="all", delta=None)
+
+
+def test_what_died_or_was_given_back_in_an_allowance(account: Account) -> None:
+    """What is held counts, what was cancelled does not; without a delta only pure prices are paid."""
+    agents = account.within(Allowance(name="agents", epsilon=0.3, delta=0.0))
+    agents.reserve(pure(0.2), label="died", delta=None)
+    assert agents.left()[0] == pytest.approx(0.1)
+    agents.reserve(pure(0.1), label="nobody saw it", delta=None).cancel()
+    assert agents.left()[0] == pytest.approx(0.1)
+    with pytest.raises(BudgetError):
+        agents.reserve(ledger_of(Slice(epsilon=0.05, delta=1e-12)), label="approximate", delta=None)
+
+
+@pytest.mark.parametrize("wrong", [{"epsilon": 0}, {"epsilon": math.nan}, {"delta": 1.0}, {"delta": -1}, {"name": " "}])
+def test_an_allowance_is_checked(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ParameterError, match=r"cap_epsilon|cap_delta|allowance"):
+        Allowance(**{"name": "agents", "epsilon": 1.0, "delta": 0.0, **wrong})
+
+
+def test_the_lines_of_an_account_without_allowances_are_what_they_were(account: Account) -> None:
+    account.reserve(pure(0.1), label="plain", delta=None)
+    with account._lines(write=False) as lines:
+        assert "allowance" not in lines.all[-1].body
 
 
 def test_delta_zero_takes_pure_prices_only(account: Account) -> None:

@@ -49,6 +49,7 @@ ORDER = [
     ("service",),
     ("facade",),
     ("studio",),
+    ("agents",),
     ("cli",),
 ]
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
@@ -114,6 +115,10 @@ STUDIO = (FRONT - {"cli"}) | {"studio", "pages", "extras", "front", "files", "lo
 """What a screen may use: the facade too, and the pages it is drawn with."""
 
 
+AGENTS = (FRONT - {"cli"}) | {"agents", "extras", "files"}
+"""What the server for agents may use: the facade too, and no other way to reach rows."""
+
+
 def run_time_rooms(path: Path) -> set[str]:
     """As :func:`imported_rooms`, without what only a type checker reads."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
@@ -124,12 +129,17 @@ def run_time_rooms(path: Path) -> set[str]:
 
 @pytest.mark.parametrize("path", sorted((SRC / "cli").glob("*.py")), ids=lambda path: path.name)
 def test_commands_call_only_the_facade(path):
-    assert run_time_rooms(path) <= FRONT | ({"studio"} if path.name == "studio.py" else set())
+    assert run_time_rooms(path) <= FRONT | {"studio.py": {"studio"}, "mcp.py": {"agents"}}.get(path.name, set())
 
 
 @pytest.mark.parametrize("path", sorted((SRC / "studio").rglob("*.py")), ids=lambda path: path.name)
 def test_screens_call_only_the_facade(path):
     assert run_time_rooms(path) <= STUDIO
+
+
+@pytest.mark.parametrize("path", sorted((SRC / "agents").rglob("*.py")), ids=lambda path: path.name)
+def test_the_server_for_agents_calls_only_the_facade(path):
+    assert run_time_rooms(path) <= AGENTS
 
 
 def test_the_facade_imports_nothing_heavy():

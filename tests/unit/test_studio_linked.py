@@ -2,16 +2,20 @@
 
 import re
 import shutil
+import time
 
 import pytest
 from studio_visitor import Visitor
 
 from understudy.codebook import LinkedCodebook
-from understudy.facade import demo
+from understudy.facade import demo, releases, tables
 from understudy.facade.book_edits import edit_column, set_cap
+from understudy.facade.linked import declare_tables
+from understudy.studio import jobs
 from understudy.studio.books import lines_of
+from understudy.studio.jobs import JobState
 from understudy.studio.looks import find_look
-from understudy.studio.workspace import Root, new_dataset
+from understudy.studio.workspace import Root, new_dataset, private_folder
 
 BOOK = """format = 1  # ours
 
@@ -108,3 +112,112 @@ def test_one_table_is_split_edited_attested_and_priced(tmp_path):
     for _ in range(4):
         visitor.done("/d/stays/codebook/undo")
     assert own.codebook.read_text() == one, "undo goes back to one table"
+
+
+def waited(own, nonce, patience=300):
+    """A job that has ended."""
+    job, until = jobs.find(own.root.folder, nonce), time.monotonic() + patience
+    while job.state is JobState.RUNNING and time.monotonic() < until:
+        time.sleep(0.05)
+    return job
+
+
+def linked_release(tmp_path):
+    """A data set of linked tables with people kept back, and one release of it that the account paid."""
+    demo.example_histories(tmp_path / "hospital", patients=80)
+    own = new_dataset(Root.at(tmp_path), "hospital", title="Hospital", data=".", holdout="held-out")
+    shutil.move(tmp_path / "hospital" / "hospital.toml", own.path("codebook.toml"))
+    releases.create_account(own.account, dataset="hospital", epsilon=3.0, delta=1e-5, neighbours="add-remove-person")
+    tables.synthesize(
+        own.data, own.codebook, 60, epsilon=2.0, delta=1e-6, account=own.account, out=private_folder(own.releases) / "1"
+    )
+    return own
+
+
+def test_the_report_of_linked_tables_waits_for_limits_and_is_held_against_them(tmp_path):
+    own = linked_release(tmp_path)
+    visitor = Visitor(tmp_path)
+    here = "/d/hospital/report"
+    screen = visitor.get(here).text
+    assert (
+        "Fix the limits above first" in screen and 'name="nonce"' not in screen and 'name="limit-share_error"' in screen
+    )
+    early = visitor.post(f"{here}/1", {"nonce": "1" * 32}, came_from=here)
+    assert early.status_code == 303 and "limits of the board first" in visitor.get(here).text
+    assert jobs.all_jobs(own.root.folder) == [] and releases.open_account(own.account).looks() == []
+    fixed = visitor.done(
+        f"{here}/board", {"limit-share_error": "0.07", "limit-most_epsilon": "1", "by": "Access board"}
+    )
+    assert "--board hospital/board.toml" in fixed.text and "us.evaluate_linked(" in fixed.text
+    assert "board=&#34;hospital/board.toml&#34;" in fixed.text
+    nonce = re.search(r'name="nonce" value="([0-9a-f]{32})"', visitor.get(here).text)[1]
+    visitor.post(f"{here}/1", {"nonce": nonce})
+    job = waited(own, nonce)
+    assert job.state is JobState.DONE, job.result
+    assert [what for _, what in releases.open_account(own.account).looks()] == ["evaluation of hospital/releases/1"]
+    page = visitor.get(f"{here}/1/page").text
+    assert "Access board" in page and "At these limits: do not publish. Too little." in page
+    assert "Limits that the verdicts are held against" in page and "limit 7)" in page
+    later = visitor.post(f"{here}/board", {"limit-share_error": "0.5", "by": "B"}, came_from=here)
+    assert later.status_code == 303 and "its limits stand" in visitor.get(here).text
+
+
+def test_a_whole_database_is_drafted_as_linked_tables_or_one_of_them_alone(tmp_path):
+    duckdb = pytest.importorskip("duckdb")
+    demo.example_histories(tmp_path / "source", patients=60)
+    with duckdb.connect(str(tmp_path / "clinic.duckdb")) as database:
+        for name in ("patients", "stays", "diagnoses"):
+            database.execute(f"CREATE TABLE {name} AS SELECT * FROM read_csv('{tmp_path / 'source' / name}.csv')")
+    visitor = Visitor(tmp_path)
+    assert "clinic.duckdb" in visitor.get("/new").text
+    visitor.done("/new", {"file": "clinic.duckdb"})
+    visitor.wait("clinic")
+    own = Root.at(tmp_path).dataset("clinic")
+    shown = visitor.get("/d/clinic/data").text
+    assert "One table, or all of them?" in shown and "all tables together, as linked tables" in shown
+    assert [table["name"] for table in find_look(own, "rows").seen["tables"]] == ["diagnoses", "patients", "stays"]
+    visitor.done("/d/clinic/data/reading", {"table": "stays"})
+    visitor.wait("clinic")
+    alone = visitor.get("/d/clinic/data").text
+    assert "One table, or all of them?" not in alone and "How the file is read" in alone
+    visitor.done("/d/clinic/data/reading", {"table": ""})
+    visitor.wait("clinic")
+    visitor.done("/d/clinic/data/draft")
+    visitor.wait("clinic")
+    book = LinkedCodebook.load(own.codebook)
+    assert {table.name: table.parent for table in book.tables} == {
+        "patients": None,
+        "stays": "patients",
+        "diagnoses": "stays",
+    }
+    look = find_look(own, "columns")
+    assert look.problem == "" and look.seen["counts"]["stays.ward"] and look.seen["questions"]
+    assert "At most 5 rows of each take part" in visitor.get("/d/clinic/codebook").text
+    assert "one for each person" in visitor.get("/d/clinic/data").text
+    assert "Table stays:" in visitor.get("/d/clinic/codebook/review").text
+    assert "2.72 times at most" not in visitor.get("/d/clinic/quote/price?epsilon=1&rows=40").text, "drafted"
+    declare_tables(own.codebook, everything=True, by="A. Meyer", source="form 7")
+    shown = visitor.get("/d/clinic/quote/price?epsilon=1&rows=40").text
+    assert "2.72 times at most" in shown
+    relation = re.search(r'name="neighbours" value="([^"]+)"', shown)[1]
+    visitor.done("/d/clinic/quote/account", {"epsilon": "2", "delta": "1e-5", "neighbours": relation})
+    visitor.done("/d/clinic/quote", {"epsilon": "1", "delta": "1e-6", "rows": "40"})
+    nonce = re.search(r'name="nonce" value="([0-9a-f]{32})"', visitor.get("/d/clinic/release").text)[1]
+    visitor.post("/d/clinic/release", {"nonce": nonce, "confirm": "clinic"})
+    assert waited(own, nonce).state is JobState.DONE
+    assert releases.verify(own.releases / "1").is_valid
+
+
+def test_a_view_in_a_database_cannot_read_other_files(tmp_path):
+    duckdb = pytest.importorskip("duckdb")
+    (tmp_path / "outside.csv").write_text("a,b\nsecret,1\n")
+    root = tmp_path / "root"
+    root.mkdir()
+    with duckdb.connect(str(root / "odd.duckdb")) as database:
+        database.execute("CREATE TABLE people AS SELECT 1 AS id, 'F' AS sex")
+        database.execute(f"CREATE VIEW spy AS SELECT * FROM read_csv('{tmp_path / 'outside.csv'}')")
+    visitor = Visitor(root)
+    visitor.done("/new", {"file": "odd.duckdb"})
+    visitor.wait("odd")
+    shown = visitor.get("/d/odd/data").text
+    assert "secret" not in shown and find_look(Root.at(root).dataset("odd"), "rows").problem

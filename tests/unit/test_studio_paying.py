@@ -11,7 +11,7 @@ import pytest
 from studio_visitor import Visitor
 
 from understudy.facade import codebooks, outlooks, releases, tables
-from understudy.studio import approvals, jobs, plans
+from understudy.studio import approvals, jobs, plans, publishing
 from understudy.studio.jobs import JobState
 from understudy.studio.released import find_release
 from understudy.studio.workspace import Root, new_dataset
@@ -171,6 +171,7 @@ def test_nothing_leaves_the_house_without_the_second_name(tmp_path):
     assert not (own.releases / "1" / "signature.json").exists()
     second.done(f"{here}/approve")
     first.done(f"{here}/sign")
+    handed_out(own)
     taken = second.get(f"{here}/zip")
     assert taken.headers["x-understudy-audience"] == "public"
     names = {name.removeprefix("small-1/") for name in zipfile.ZipFile(io.BytesIO(taken.content)).namelist()}
@@ -184,6 +185,110 @@ def test_nothing_leaves_the_house_without_the_second_name(tmp_path):
     assert approvals.missing(release) == 2  # another manifest is another release
 
 
+def handed_out(own, state=JobState.DONE):
+    """Once the release is signed and packed, or packed."""
+    return ended(own, publishing.handing_out(find_release(own, "1")).nonce, state)
+
+
+def checked(own, state=JobState.DONE):
+    return ended(own, publishing.check_of(find_release(own, "1")).nonce, state)
+
+
+def test_checking_signing_and_packing_are_work_that_no_answer_waits_for(tmp_path):
+    own, visitor = small(tmp_path), Visitor(tmp_path)
+    tables.synthesize(
+        own.path("rows.csv"), own.codebook, 40, epsilon=1.0, delta=1e-6, out=private(own), method="marginals"
+    )
+    here = "/d/small/publish/1"
+    shown = visitor.get(here).text
+    assert f'hx-post="{here}/check" hx-trigger="load' in shown and jobs.all_jobs(own.root.folder) == []
+    shown = visitor.done(f"{here}/check").text
+    assert "was computed again" in shown or ("Checking every" in shown and f'hx-get="{here}/checked"' in shown)
+    visitor.post(f"{here}/check", came_from=here)  # the other tab
+    job = checked(own)
+    assert [one.kind for one in jobs.all_jobs(own.root.folder)] == ["verify"], "looking again starts nothing"
+    part = visitor.get(f"{here}/checked").text
+    assert "was computed again, and is so" in part and "hx-get" not in part
+    assert "See it as outsiders will" in visitor.get(f"/d/small/job/{job.nonce}").text
+    found = Visitor(tmp_path).get(here).text  # another studio on the same root finds it again
+    assert "was computed again, and is so" in found
+    assert visitor.get(f"{here}/zip").status_code == 422, "nothing is packed yet"
+    visitor.done(f"{here}/pack")
+    visitor.post(f"{here}/pack", came_from=here)  # the other tab
+    handed_out(own)
+    assert len([one for one in jobs.all_jobs(own.root.folder) if one.kind == "pack"]) == 1
+    packed = next(own.path(".packs").iterdir())
+    assert packed.stat().st_mode & 0o077 == 0 and zipfile.ZipFile(packed).testzip() is None
+    ready = visitor.get(here).text
+    assert "Download as zip" in ready and "Pack it as zip" not in ready
+    assert visitor.get(f"{here}/zip").content == packed.read_bytes()
+    visitor.done(f"{here}/sign")
+    job = handed_out(own)
+    assert job.kind == "sign" and f"key {job.result['told']['key'][:23]}" in visitor.get(here).text
+    assert [place.name for place in own.path(".packs").iterdir()] != [packed.name], "packed anew, the old one gone"
+    names = zipfile.ZipFile(next(own.path(".packs").iterdir())).namelist()
+    assert "small-1/signature.json" in names
+    visitor.done(f"{here}/check")
+    checked(own)
+    assert "Signed with the key" in visitor.get(f"{here}/checked").text
+
+
+def test_a_release_that_does_not_verify_is_neither_signed_nor_packed(tmp_path):
+    own, visitor = small(tmp_path), Visitor(tmp_path)
+    tables.synthesize(
+        own.path("rows.csv"), own.codebook, 40, epsilon=1.0, delta=1e-6, out=private(own), method="marginals"
+    )
+    here = "/d/small/publish/1"
+    visitor.done(f"{here}/check")
+    checked(own)
+    table = own.releases / "1" / "synthetic.parquet"
+    table.write_bytes(table.read_bytes() + b"x")
+    assert "is about to begin" in visitor.get(here).text, "a changed file is another check"
+    visitor.done(f"{here}/check")
+    checked(own)
+    assert "Do not publish it" in visitor.get(f"{here}/checked").text
+    for kind in ("pack", "sign"):
+        visitor.done(f"{here}/{kind}")
+        handed_out(own, JobState.REFUSED)
+        assert "does not verify" in visitor.get(here).text and visitor.get(f"{here}/zip").status_code == 422
+    assert not (own.releases / "1" / "signature.json").exists() and not own.path(".packs").exists()
+    assert not (own.releases / "1" / "passport.json").exists()
+
+
+def test_a_check_that_was_stopped_is_begun_again_on_demand(tmp_path):
+    own, visitor = small(tmp_path), Visitor(tmp_path)
+    tables.synthesize(
+        own.path("rows.csv"), own.codebook, 40, epsilon=1.0, delta=1e-6, out=private(own), method="marginals"
+    )
+    here = "/d/small/publish/1"
+    visitor.done(f"{here}/check")
+    stopped = publishing.check_of(find_release(own, "1"))
+    stopped.cancel()
+    ended(own, stopped.nonce, JobState.CANCELLED)
+    shown = visitor.get(here).text
+    assert "The check was cancelled" in shown and "Check it again" in shown and "hx-post" not in shown
+    assert publishing.check_of(find_release(own, "1")).nonce == stopped.nonce, "looking does not begin it again"
+    visitor.done(f"{here}/check")
+    assert checked(own).nonce != stopped.nonce
+    visitor.done(f"{here}/check")
+    assert len(jobs.all_jobs(own.root.folder)) == 2, "what is known is not computed again"
+
+
+def test_a_report_that_a_command_made_waits_for_the_limits_too(tmp_path):
+    own, visitor = small(tmp_path), Visitor(tmp_path)
+    tables.synthesize(
+        own.path("rows.csv"), own.codebook, 40, epsilon=1.0, delta=1e-6, out=private(own), method="marginals"
+    )
+    own.reports.mkdir()
+    own.path("reports", "1.html").write_text("<p>secret</p>")
+    for place in ("/d/small/report/1", "/d/small/report/1/page", "/d/small/report/1/file"):
+        answer = visitor.get(place)
+        assert answer.status_code == 422 and "limits of the board first" in answer.text and "secret" not in answer.text
+    assert "Read it" not in visitor.get("/d/small/report").text
+    visitor.done("/d/small/report/board", {"limit-share_error": "0.05", "by": "Data access board"})
+    assert visitor.get("/d/small/report/1/page").text == "<p>secret</p>"
+
+
 def private(own):
     own.releases.mkdir()
     return own.releases / "1"
@@ -191,6 +296,7 @@ def private(own):
 
 def test_candidates_are_weighed_and_one_is_made(tmp_path):
     own, visitor = small(tmp_path), Visitor(tmp_path)
+    planned(visitor)
     fields = [("nonce", nonce_in(visitor.get("/d/small/anonymise"))), ("k", "5"), ("suppression", "0.05")]
     ticked = [("quasi", "sex"), ("quasi", "age")]
     visitor.post("/d/small/anonymise/weigh", [*fields, *ticked])
@@ -203,7 +309,9 @@ def test_candidates_are_weighed_and_one_is_made(tmp_path):
     job = ended(own, nonce)
     assert "No account was involved" not in visitor.get(f"/d/small/job/{nonce}").text
     assert releases.verify(own.root.folder / job.arguments["out"]).is_valid
-    assert visitor.get("/d/small/report/1/page").status_code == 200
+    assert visitor.get("/d/small/report/1/page").status_code == 200, "made to a demand, which was its limit"
+    looks = [what for _, what in releases.open_account(own.account).looks()]
+    assert looks == ["candidates for an anonymised table", "report about the anonymised release 1"]
     nobody = visitor.post("/d/small/anonymise", [("nonce", "2" * 32), ("k", "5")], came_from="/d/small/anonymise")
     assert nobody.status_code == 303 and "tick the columns" in visitor.get("/d/small/anonymise").text
 

@@ -300,3 +300,23 @@ def test_every_screen_shows_the_same_by_command_and_in_python(tmp_path, own):
         shown = re.search(r'<section class="same">.*?</section>', answer.text, flags=re.DOTALL)[0]
         command, python = re.findall(r"<pre[^>]*>(.*?)</pre>", shown, flags=re.DOTALL)
         assert answer.status_code == 200 and command.strip() and "import" in python, path
+
+
+def test_records_that_were_kept_back_are_named_on_the_screen(tmp_path, own):
+    visitor = Visitor(tmp_path)
+    here = f"/d/{own.name}/data"
+    (tmp_path / "kept back.csv").write_text("sex,age\nF,40\n")
+    assert 'value="kept back.csv"' in visitor.get(here).text, "files below the root are proposed"
+    shown = visitor.done(f"{here}/holdout", {"holdout": "kept back.csv"}).text
+    assert "Reports compare with the records kept back in kept back.csv" in shown
+    assert Root.at(tmp_path).dataset(own.name).holdout == str(tmp_path / "kept back.csv")
+    assert "--holdout &#39;kept back.csv&#39;" in visitor.get(f"/d/{own.name}/report").text
+    for words, sentence in (
+        ("nowhere.csv", "there is no file"),
+        ("../outside.csv", "outside"),
+        (own.data.replace(f"{tmp_path}/", ""), "these are the data themselves"),
+    ):
+        refused = visitor.post(f"{here}/holdout", {"holdout": words}, came_from=here)
+        assert refused.status_code == 303 and sentence in visitor.get(here).text
+    assert "No records count as kept back now." in visitor.done(f"{here}/holdout", {"holdout": ""}).text
+    assert Root.at(tmp_path).dataset(own.name).holdout is None

@@ -10,10 +10,10 @@ from html import unescape
 
 import pytest
 from studio_visitor import Visitor
-from test_studio_paying import small
+from test_studio_paying import checked, handed_out, private, small
 
 import understudy.texts as shared
-from understudy.facade import boards, methods, outlooks, tables
+from understudy.facade import boards, methods, outlooks, releases, tables
 from understudy.facade.book_edits import code_packs
 from understudy.studio import frame, plans
 from understudy.studio.looking import look
@@ -86,6 +86,18 @@ def test_no_screen_has_words_of_its_own(tmp_path, marks):
     known = known_sentences(own)
     tables.quote(load_book(own), 10, epsilon=1.0, delta=1e-6)
     seen = {screen: strange_words(visitor.get(screen).text, known) for screen in SCREENS}
+    out = private(own)
+    tables.synthesize(own.path("rows.csv"), own.codebook, 40, epsilon=1.0, delta=1e-6, out=out, method="marginals")
+    here = "/d/small/publish/1"
+    seen[here] = strange_words(visitor.get(here).text, known)
+    visitor.done(f"{here}/check")
+    visitor.done(f"{here}/sign")
+    verdict = releases.verify(own.releases / "1")
+    known |= {words for words in (*verdict.passed, verdict.what) if words}
+    for job in (checked(own), handed_out(own)):
+        known |= {*job.result["told"]["passed"], job.result["told"]["what"]}
+        for screen in (here, f"{here}/checked", f"{here}/taking", f"/d/small/job/{job.nonce}"):
+            seen[screen] = strange_words(visitor.get(screen).text, known)
     assert {screen: words for screen, words in seen.items() if words} == {}
 
 

@@ -27,8 +27,9 @@ from understudy.sources.base import Report, Source
 if TYPE_CHECKING:
     from understudy.anonymize.recipe import Recipe
 
-_PUBLIC = ("do", "column", "columns", "to", "steps", "loss", "nodes", "visited")
-"""Facts of a step that can be seen in the released table or that the recipe fixed: no count among them."""
+_PUBLIC = ("do", "column", "columns", "to", "steps", "loss", "nodes")
+"""Facts of a step that can be seen in the released table or that recipe and codebook fix: no count of records, nor of
+nodes that the search had to visit, which the records decide."""
 _ACCOUNT = "none: k-anonymity is no differential privacy, and no account can hold it against an epsilon"
 
 

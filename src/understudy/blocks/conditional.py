@@ -22,7 +22,8 @@ class Smoothing(Protocol):
 
 
 KEY_FUNCTIONS = ("columns", "feature-hash", "minhash")
-_DENSE_CELLS = 1 << 22
+DENSE_CELLS = 1 << 22
+"""Of a conditional table that is laid out by key; larger ones list the keys that occur."""
 DEFAULT_BUCKETS = 4096
 
 
@@ -67,7 +68,7 @@ def build_blocks(
     cliques = [(*key.reads, name) for key, name in zip(keys, book.names, strict=True)]
     counts = source.count(cliques, report)
     tables = [
-        smooth(table, key_of=key.keys, key_space=key.space, dense=key.space * size <= _DENSE_CELLS)
+        smooth(table, key_of=key.keys, key_space=key.space, dense=key.space * size <= DENSE_CELLS)
         for table, smooth, key, size in zip(counts, smoothing, keys, book.sizes, strict=True)
     ]
     return Blocks(codebook=book, keys=tuple(keys), tables=tuple(tables))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from understudy.blocks.measured import MEAN_SIZE, Pair, PairPlan, group_small, one_way_weights, pair_choice
+from understudy.blocks.measured import MEAN_SIZE, Pair, PairPlan, Values, group_small, one_way_weights, pair_choice
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +76,7 @@ def foreseen(sizes: Sequence[int], records: int, budget: Budget, imagined: Imagi
     # half of the L1 distance from independence is the total variation
     gains = {(i, j): 2 * records * imagined.dependence * min(possible[i], possible[j]) for i, j in pairs}
     choose = pair_choice(gains, shapes)
-    best: tuple[float, Foreseen] | None = None
+    best: tuple[float, list[float], dict[Pair, float], Values] | None = None
     for further in np.linspace(0.0, 0.5, 6) if pairs else [0.5]:
         share = budget.one_share + float(further) * left / budget.copies
         copies = np.maximum(share * budget.copies * weights[1:] / weights.sum(), 1.0)
@@ -87,21 +87,20 @@ def foreseen(sizes: Sequence[int], records: int, budget: Budget, imagined: Imagi
         ]
         twos = _two_way(choose(math.sqrt(budget.variance / (left * (1 - float(further))))), margins) if gains else {}
         error = sum(twos.values()) if twos else sum(margins)
-        scale = imagined.factor / (2 * records)
         if best is None or error < best[0]:
-            best = (
-                error,
-                Foreseen(
-                    ones=[min(1.0, scale * margin) for margin in margins],
-                    twos={pair: min(1.0, scale * two) for pair, two in twos.items()},
-                    deviations=[float(deviation) for deviation in deviations],
-                    merged_below=least,
-                ),
-            )
+            best = (error, margins, twos, deviations)
     assert best is not None
-    return best[1]
+    _, margins, twos, deviations = best
+    scale = imagined.factor / (2 * records)
+    return Foreseen(
+        ones=[min(1.0, scale * margin) for margin in margins],
+        twos={pair: min(1.0, scale * two) for pair, two in twos.items()},
+        deviations=deviations.tolist(),
+        merged_below=least,
+    )
 
 
 def _two_way(plan: PairPlan, margins: Sequence[float]) -> dict[Pair, float]:
     """L1 errors in records."""
-    return {(i, j): math.hypot(error, margins[i], margins[j]) for (i, j), error in plan.errors.items()}
+    first, second = ([margins[pair[side]] for pair in plan.errors] for side in (0, 1))
+    return dict(zip(plan.errors, map(math.hypot, plan.errors.values(), first, second), strict=True))

@@ -45,9 +45,11 @@ _CHANCE = 0.7
 """The part of what chance alone would show that is taken off a score."""
 _MOST_ONES = 0.65
 """Share of the budget that the one-way tables get at most."""
-_MOST_TRIPLES, _LEAST_TRIPLES, _TRIPLE_NOISE, _PILOT = 600, 0.01, 0.05, 0.2
-"""Triples at most, and at least as a share of all; their noise as a share of the records; and the part of their budget
-that finds out their worth."""
+SMALL_LEVELS, MOST_TRIPLES = 16, 600
+"""Interactions of three columns are looked at where each has at most so many levels, and so many at most."""
+_LEAST_TRIPLES, _TRIPLE_NOISE, _PILOT = 0.01, 0.05, 0.2
+"""Triples at least as a share of all; their noise as a share of the records; and the part of their budget that finds
+out their worth."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -60,10 +62,6 @@ class Groups:
     def count(self) -> int:
         """Number of groups."""
         return int(self.of.max()) + 1
-
-    def add_up(self, counts: Values) -> Values:
-        """Sums by group."""
-        return np.bincount(self.of, weights=counts, minlength=self.count).astype(np.float64)
 
     def add_up_rows(self, table: Values) -> Values:
         """Sums of rows by group."""
@@ -149,14 +147,16 @@ def pair_choice(
     def chosen(deviation: float) -> PairPlan:
         is_free = np.ones(len(waiting), dtype=np.bool_)
         weight = _take_greedily(gain, part, order, heads.copy(), ends, deviation, is_free)
-        shares, errors = {}, dict(gains)
-        for place in np.flatnonzero(~is_free):
-            pair, share = waiting[place], float(part[place] / weight)
-            shares[pair] = share
-            raw = MEAN_SIZE * cost[place] * deviation / math.sqrt(share)
-            # as shrinking towards nothing leaves it
-            errors[pair] = float(raw * own[place] / math.hypot(raw, own[place]))
-        return PairPlan(shares=shares, errors=errors)
+        taken = np.flatnonzero(~is_free)
+        share, whole = part[taken] / weight, own[taken]
+        raw = MEAN_SIZE * cost[taken] * deviation / np.sqrt(share)
+        # as shrinking towards nothing leaves it
+        left = raw * whole / np.fromiter(map(math.hypot, raw.tolist(), whole.tolist()), np.float64, len(taken))
+        pairs = [waiting[place] for place in taken.tolist()]
+        return PairPlan(
+            shares=dict(zip(pairs, share.tolist(), strict=True)),
+            errors=dict(gains) | dict(zip(pairs, left.tolist(), strict=True)),
+        )
 
     return chosen
 
@@ -370,7 +370,11 @@ class MarginalFit:
 
         Three columns are likelier to depend on each other together where each two of them do.
         """
-        small = [column for column, groups in enumerate(self.groups) if 2 <= groups.count == self.sizes[column] <= 16]
+        small = [
+            column
+            for column, groups in enumerate(self.groups)
+            if 2 <= groups.count == self.sizes[column] <= SMALL_LEVELS
+        ]
         gains = np.zeros((len(small), len(small)))
         for i, j in itertools.combinations(range(len(small)), 2):
             gains[i, j] = self.gains[small[i], small[j]]
@@ -383,14 +387,14 @@ class MarginalFit:
             second, third = np.nonzero((worth > 0) & (cells <= MOST_CELLS))
             free = (sizes[first] - 1) * (sizes[after][second] - 1) * (sizes[after][third] - 1)  # as in _triple_error
             error = free / worth[second, third]
-            for place in np.argsort(error, kind="stable")[:_MOST_TRIPLES]:
+            for place in np.argsort(error, kind="stable")[:MOST_TRIPLES]:
                 others = second[place] + first + 1, third[place] + first + 1
                 found.append((float(error[place]), (small[first], small[others[0]], small[others[1]])))
         found.sort()
         deviation = math.sqrt(self.meter.variance(1) / (share * self._budget))
         chosen: list[Triple] = []
         weight = 0.0
-        for _, triple in found[:_MOST_TRIPLES]:
+        for _, triple in found[:MOST_TRIPLES]:
             weight += self._triple_error(triple) ** (2 / 3)
             if weight**1.5 * deviation > _TRIPLE_NOISE * self.total * (len(chosen) + 1):
                 break

@@ -76,7 +76,8 @@ def history(file: File, json: o.Json = False) -> None:
 def _cells(charge: dict[str, Any]) -> tuple[str, ...]:
     price, running = map(releases.spelled_price, (charge["guarantee"], charge["running"]))
     state = "; ".join([charge["state"], *charge["notices"]])
-    return (charge["when"], charge["label"], state, *price, ", ".join(running))
+    spender = f" ({charge['allowance']})" if charge["allowance"] else ""
+    return (charge["when"], f"{charge['label']}{spender}", state, *price, ", ".join(running))
 
 
 @app.command()

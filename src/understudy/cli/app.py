@@ -23,8 +23,10 @@ from understudy.cli import (
     impute,
     infer,
     keys,
+    mcp,
     methods,
     passport,
+    plan,
     projects,
     recipe,
     reconstruct,
@@ -69,6 +71,7 @@ PANELS: dict[str, tuple[Any, ...]] = {
         ("codebook", codebook.app),
         synth.quote,
         forecast.forecast,
+        plan.plan,
         ("account", account.app),
         verify.verify,
         ("release", release.app),
@@ -76,7 +79,14 @@ PANELS: dict[str, tuple[Any, ...]] = {
         passport.sign,
         audit.audit,
     ),
-    "Serve": (studio.studio, serve.serve, ("keys", keys.app), ("projects", projects.app), ("review", review.app)),
+    "Serve": (
+        studio.studio,
+        serve.serve,
+        mcp.mcp,
+        ("keys", keys.app),
+        ("projects", projects.app),
+        ("review", review.app),
+    ),
 }
 """Commands by what a person wants: make tables and scores, look at them, guard the promise, serve."""
 _CLASSES: dict[Any, Any] = {

@@ -69,7 +69,6 @@ def evaluate(
         _refuse_with_linked(
             external=external,
             given=given,
-            board=board,
             risk=None if risk == "quick" else risk,
             recipe=recipe,
             shadow_runs=shadow_runs,
@@ -79,10 +78,18 @@ def evaluate(
         )
         with progress(quiet=json) as report:
             compared = linked_looks.evaluate_linked(
-                real, synthetic, linked, out=output, holdout=holdout, label=target, account=account, report=report
+                real,
+                synthetic,
+                linked,
+                out=output,
+                holdout=holdout,
+                label=target,
+                board=board,
+                account=account,
+                report=report,
             )
         note(f"the release does not verify: {problem}" for problem in compared.problems[:1])
-        tell(compared, [*_linked_lines(compared), f"wrote {output} {NOT_FOR_RELEASE}"], json=json)
+        tell(compared, [*_verdicts(compared), *_linked_lines(compared), f"wrote {output} {NOT_FOR_RELEASE}"], json=json)
         return
     opening: dict[str, Any] = {"out": output, "unknown": unknown, "table": table, "account": account}
     models: dict[str, Any] = {"holdout": holdout, "external": external, "target": target, "given": given}

@@ -27,8 +27,8 @@ Database = Annotated[
 SecretFile = Annotated[
     Path | None,
     option(
-        "Service secret, 32 bytes in base64; made on first use. Default: UNDERSTUDY_SERVICE_SECRET, else a file "
-        "beside the SQLite database."
+        "Service secret, 32 bytes in base64; made on first use. Default: UNDERSTUDY_SERVICE_SECRET, else the file "
+        "that UNDERSTUDY_SERVICE_SECRET_FILE names, else one beside the SQLite database."
     ),
 ]
 ModelKey = Annotated[

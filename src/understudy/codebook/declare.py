@@ -59,14 +59,21 @@ def _rule(book: Codebook, title: str) -> Rule:
     if title not in known:
         drafted = "; ".join(book.unsourced_rules or tuple(known)) or "none"
         raise CodebookError(f"there is no rule {title!r} in the codebook; it has {drafted}.")
-    rule = known[title]
+    refuse_drafted_map(
+        known[title],
+        title,
+        remedy="(`understudy codebook rules BOOK --map {}={}=TABLE.csv`), or buy the map (`--learn`).",
+    )
+    return known[title]
+
+
+def refuse_drafted_map(rule: Rule, title: str, *, remedy: str) -> None:
+    """Nobody's word makes a map public that was read from the data: what it says about each value is data."""
     if isinstance(rule, Determines) and rule.origin is Origin.DRAFTED:
         raise CodebookError(
             f"the rule {title!r} has a map that was read from the data; give the public table that it stands in "
-            f"(`understudy codebook rules BOOK --map {rule.column}={rule.sets}=TABLE.csv`), or buy the map "
-            "(`--learn`)."
+            f"{remedy.format(rule.column, rule.sets)}"
         )
-    return rule
 
 
 def attestation_of(by: str, source: str, on: dt.date) -> Attestation:

@@ -1,4 +1,4 @@
-"""What files of SPSS, Stata and SAS say about a column beside its values: labels and missing codes."""
+"""What files of SPSS, Stata and SAS, and data frames, say about a column beside its values."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -11,6 +11,8 @@ from understudy.codebook.numbers import Number
 
 _MOST_LISTED = 100
 """Whole numbers in a range of missing codes that are listed one by one."""
+_MOST_LEVELS = 256
+"""A longer list of levels is what is left of a larger table, and those that occur are enough."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +25,8 @@ class ColumnLabels:
     """Codes that mean missing, spelled as levels are; Stata's and SAS's own are ".a" to ".z"."""
     measure: str = ""
     """What the file says that it is: "nominal", "ordinal", "scale" or nothing."""
+    levels: tuple[str, ...] = ()
+    """All levels in their order, where a data frame says so (a categorical of pandas, a factor of R)."""
 
     def describe(self, column: Column) -> Column:
         """A drafted column with what the file says about it."""
@@ -32,7 +36,20 @@ class ColumnLabels:
         if self.missing:
             further = tuple(dict.fromkeys((*self.missing[1:], *told.reading.missing)))
             told = replace(told, missing=self.missing[0], reading=replace(told.reading, missing=further))
-        return _with_labelled_levels(told, self) if isinstance(told, Levelled) else told
+        if not isinstance(told, Levelled):
+            return told
+        if 0 < len(self.levels) <= _MOST_LEVELS:
+            return _with_listed_levels(told, self)
+        return _with_labelled_levels(told, self)
+
+
+def _with_listed_levels(column: Levelled, labels: ColumnLabels) -> Levelled:
+    """Every listed level, whether or not it occurs, in the order of the list; what is read as one level stays one."""
+    known = {column.reading.tidied(level): level for level in column.levels}
+    missing = {column.reading.tidied(token) for token in (column.missing, *column.reading.missing) if token is not None}
+    listed = {word: known.get(word, level) for level in labels.levels if (word := column.reading.tidied(level))}
+    levels = tuple(level for word, level in {**listed, **known}.items() if word not in missing)
+    return _of_kind(column, Ordinal if labels.measure == "ordinal" else Categorical, levels)
 
 
 def _with_labelled_levels(column: Levelled, labels: ColumnLabels) -> Levelled:
@@ -43,6 +60,10 @@ def _with_labelled_levels(column: Levelled, labels: ColumnLabels) -> Levelled:
         levels = tuple(sorted(levels, key=lambda level: number_of(level) or 0.0))
     kinds = {"nominal": Categorical, "ordinal": Ordinal}
     kind = kinds.get(labels.measure, Categorical if codes and not labels.measure else type(column))
+    return _of_kind(column, kind, levels)
+
+
+def _of_kind(column: Levelled, kind: type[Levelled], levels: tuple[str, ...]) -> Levelled:
     kept = {field.name: getattr(column, field.name) for field in fields(column)}
     return kind(**{**kept, "levels": levels})
 

@@ -11,7 +11,7 @@ from tomlkit.exceptions import TOMLKitError
 
 from understudy.codebook.book import FILE
 from understudy.codebook.columns import Attestation
-from understudy.codebook.declare import attestation_of
+from understudy.codebook.declare import attestation_of, refuse_drafted_map
 from understudy.codebook.edits import change_table, change_tables, insert
 from understudy.codebook.linked import LinkedCodebook, LinkedTable, constant_title
 from understudy.codebook.linked_toml import PLACE
@@ -32,9 +32,13 @@ def declare_linked_text(
             f"there is no {strange[0]!r} in the codebook to attest; name columns as TABLE.COLUMN, tables as [TABLE], "
             f"constants as {'TABLE.COLUMN is constant'!r}. Not attested yet: {', '.join(book.unattested) or 'none'}."
         )
-    titles = {title for title, _ in _rules(book)}
+    titles = dict(_rules(book))
     if strange := [title for title in rules if title not in titles]:
         raise CodebookError(f"there is no rule {strange[0]!r} in the codebook; it has {'; '.join(titles) or 'none'}.")
+    for title in rules:
+        refuse_drafted_map(
+            titles[title], title, remedy='as its groups, with origin = "declared", or take the rule out.'
+        )
     said = {name: replace(attestation, of=contents[name]) for name in chosen}
     wanted = replace(
         book,

@@ -5,6 +5,7 @@ and rules between them. Values are found by their words, by codes of ICD-9-CM or
 numbers are never guessed at: whoever holds the codebook names them.
 """
 
+import itertools
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -248,7 +249,7 @@ def _rules(
         cells: Mapping[str, str] = facts["cells"]
         if any(meaning not in chosen for meaning in cells):
             continue
-        for choice in _choices([chosen[meaning] for meaning in cells]):
+        for choice in itertools.product(*(chosen[meaning] for meaning in cells)):
             named: Groups = tuple(
                 (column, found[column, value]) for column, value in zip(choice, cells.values(), strict=True)
             )
@@ -256,15 +257,6 @@ def _rules(
                 several = any(len(chosen[meaning]) > 1 for meaning in cells)
                 name = f"{facts['name']} ({choice[-1] if len(chosen[list(cells)[-1]]) > 1 else choice[0]})"
                 yield Impossible(name=name if several else facts["name"], cells=named, source=pack.source)
-
-
-def _choices(columns: Sequence[Sequence[str]]) -> Iterator[tuple[str, ...]]:
-    if not columns:
-        yield ()
-        return
-    for name in columns[0]:
-        for rest in _choices(columns[1:]):
-            yield (name, *rest)
 
 
 def proposed_packs(book: Codebook) -> list[PackMatch]:

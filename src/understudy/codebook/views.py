@@ -21,7 +21,7 @@ from understudy.codebook.coded import CodeLevel
 from understudy.codebook.columns import FINE_DATE, Categorical, Column, Dates, Ordinal, Role
 from understudy.codebook.constraints import Orders
 from understudy.codebook.linked import LinkedCodebook, LinkedTable
-from understudy.codebook.linked_rules import PREVIOUS, Last
+from understudy.codebook.linked_rules import PREVIOUS, Last, is_previous
 from understudy.codebook.numbers import Number
 from understudy.codebook.rules import Impossible, Order, Rule
 
@@ -257,7 +257,7 @@ def _placed(book: LinkedCodebook, table: LinkedTable) -> list[Placed]:
         anchors = [
             low
             for low, _ in above
-            if not _is_before(low) and (low in stands or low.partition(".")[0] != table.name or low not in fine)
+            if not is_previous(low) and (low in stands or low.partition(".")[0] != table.name or low not in fine)
         ]
         # the nearest: the same row, then the row above; of those the latest
         nearest = max(anchors, key=lambda low: (path[low.partition(".")[0]], orders.order.index(low)), default=None)
@@ -275,10 +275,6 @@ def _placed(book: LinkedCodebook, table: LinkedTable) -> list[Placed]:
             )
         )
     return placed
-
-
-def _is_before(name: str) -> bool:
-    return name.partition(".")[2].startswith(f"{PREVIOUS}.")
 
 
 def _told(book: LinkedCodebook, name: str, placed: Mapping[str, Placed]) -> Column:

@@ -57,8 +57,9 @@ def _pictures(findings: CommuteFindings, short_title: str) -> list[str]:
     data = findings.by_destination
     if not data:
         return []
-    top = float(np.nanmax(np.concatenate([data["real"], data["synthetic"]])))
-    most = float(np.ceil(top / 10) * 10) if np.isfinite(top) and top > 0 else 10.0
+    miles = np.concatenate([data["real"], data["synthetic"]])
+    top = float(np.max(miles, initial=0.0, where=np.isfinite(miles)))
+    most = float(np.ceil(top / 10) * 10) if top > 0 else 10.0
     pictures = [
         size_scatter(data["workers"], data["real"], data["synthetic"], title="All commutes", most=most),
         size_scatter(data["workers"], data["real_short"], data["synthetic_short"], title=short_title),

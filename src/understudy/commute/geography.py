@@ -57,7 +57,8 @@ def areas_beside(table: pa.Table, levels: Sequence[Level]) -> tuple[Level, ...]:
 
 
 def _area_level(table: pa.Table, name: str) -> Level:
-    """
+    """Areas of one column, sorted by code, with the names of the column beside it.
+
     >>> town = _area_level(pa.table({"zip": ["2", "1", None], "zip_name": ["B", None, None]}), "zip")
     >>> town.codes, town.labels, town.of.tolist()
     (('1', '2'), ('1', 'B'), [1, 0, -1])

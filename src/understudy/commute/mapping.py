@@ -3,6 +3,7 @@
 It works offline. Everything in a public page comes from the release and from public tables.
 """
 
+import re
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
@@ -33,6 +34,8 @@ PUBLIC_MARKER = "understudy map, made from a release"
 """Near the top of a map that holds nothing but a release; a later run may overwrite such a file."""
 SCRIPTS = ("data", "areas", "selection", "errors", "analyses", "canvas", "charts", "panels", "export", "page")
 """The parts of the page's script, in the order in which they are put together."""
+_HOST = re.compile(r"[A-Za-z0-9.\-]+(:\d+)?|\[[0-9A-Fa-f:.]+\](:\d+)?")
+"""A host, perhaps with a port."""
 
 
 def map_page(
@@ -97,7 +100,8 @@ def _tile_host(tiles: str | None) -> str:
     if tiles is None:
         return ""
     parts = urlsplit(tiles)
-    if parts.scheme not in ("http", "https") or not parts.netloc or not all(w in tiles for w in ("{x}", "{y}", "{z}")):
+    named = _HOST.fullmatch(parts.netloc)  # it stands in the page's security policy, where more would be a rule
+    if parts.scheme not in ("http", "https") or not named or not all(w in tiles for w in ("{x}", "{y}", "{z}")):
         raise ParameterError(
             f"`tiles` is {tiles!r}; it must be an address with {{z}}, {{x}} and {{y}} in it, such as "
             "https://tiles.example.org/{z}/{x}/{y}.png. Leave it out for a page that needs no network."

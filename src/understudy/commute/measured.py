@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet
 
+from understudy.commute.level_tables import CHARACTERISTICS, FLOWS, TOTALS
 from understudy.commute.levels import PLACE, Level
 from understudy.commute.packing import Pack
 from understudy.commute.released import ReleasedCommutes
@@ -19,7 +20,6 @@ LODES_GROUPS = {
     "SI01": "goods producing", "SI02": "trade, transport", "SI03": "other services",
 }  # fmt: skip
 """What the US Census Bureau calls the groups of its commuting files."""
-FLOWS, TOTALS, CHARACTERISTICS = "flows.parquet", "totals.parquet", "characteristics.parquet"
 
 
 def packed_measurements(pack: Pack, made: ReleasedCommutes, levels: Sequence[Level]) -> dict[str, Any]:

@@ -44,7 +44,8 @@ _KINDS = {
 
 
 def _smallest(array: Any) -> Any:
-    """
+    """The array in the smallest kind of number that holds it.
+
     >>> [_smallest(np.array(values)).dtype.name for values in ([0, 300], [-1, 2], [0.5])]
     ['uint16', 'int32', 'float32']
     """

@@ -196,10 +196,10 @@ def _is_adding(relation: Neighbours) -> bool:
 def neighbouring(
     source: Source, *, neighbours: Neighbours, canary: Mapping[str, Any] | str = "rare", records: int = 1
 ) -> tuple[Ints, Ints, tuple[Ints, Ints]]:
-    """Canary, the record whose place it takes, and the tables with and without it; neither has more rows than given.
+    """Canary, the record whose place it takes, and the tables with and without it.
 
-    The canary takes the place of one of the commonest records, and has ``records`` records; see :func:`audit` for what
-    it may be. Records that replace others follow at the end of the table.
+    The canary takes the place of one of the commonest records, and has ``records`` records, which follow at the end of
+    the table; so do those that it is replaced by. See :func:`audit` for what it may be.
     """
     cells = open_cells(source, [column.name for column in source.counted])
     if cells.rows < 2:

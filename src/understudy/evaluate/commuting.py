@@ -110,7 +110,7 @@ def compare_flows(
     real_miles: Any = None if distance is None else distance(truth.rows, truth.units)
     made_miles: Any = None if distance is None else distance(synthetic.rows, synthetic.units)
     if distance is not None and short is None:
-        short = _quantiles(real_miles, truth.counts)[2]
+        short = next(iter(_quantiles(real_miles, truth.counts)[2:]), None)
     bands: tuple[SizeBand, ...] = ()
     shorts: tuple[SizeBand, ...] = ()
     averages: dict[str, Any] = {}
@@ -167,7 +167,7 @@ def _bands(totals: Integers, real: Floats, made: Floats) -> tuple[SizeBand, ...]
     return tuple(bands)
 
 
-def _mean(values: Floats) -> float | None:
+def _mean(values: npt.NDArray[Any]) -> float | None:
     return float(values.mean()) if len(values) else None
 
 
@@ -202,10 +202,10 @@ def _pairs(truth: Histograms, made: Histograms) -> dict[str, Any]:
     drawn = np.where(made_keys[place] == real_keys[top], made.counts[place], 0) if len(made_keys) else np.zeros(number)
     best = set(made_keys[np.argsort(-made.counts, kind="stable")[:number]].tolist())
     return {
-        "invented_pairs": float(invented.mean()) if len(invented) else 0.0,
+        "invented_pairs": _mean(invented) or 0.0,
         "invented_workers": float(made.counts[invented].sum() / max(made.counts.sum(), 1)),
-        "lost_pairs": float(np.mean(~np.isin(real_keys, made_keys))),
+        "lost_pairs": _mean(~np.isin(real_keys, made_keys)) or 0.0,
         "top_flows": number,
-        "top_flow_error": float(np.mean(np.abs(drawn - truth.counts[top]) / truth.counts[top])),
-        "top_flow_overlap": len(best & set(real_keys[top].tolist())) / number,
+        "top_flow_error": _mean(np.abs(drawn - truth.counts[top]) / truth.counts[top]) or 0.0,
+        "top_flow_overlap": len(best & set(real_keys[top].tolist())) / max(number, 1),
     }

@@ -3,7 +3,7 @@
 All of it is read from confidential counts of pairs of columns, without a price. So nothing here may be written anywhere
 but on the holder's screen, and a rule that is accepted from here is drafted: no promise rests on it until a person
 names a public source. A cell is taken for forbidden where it is empty, or nearly, and independent columns would have
-put at least ``_LEAST`` records there, which happens by chance once in e^20 such cells.
+put at least ``LEAST`` records there, which happens by chance once in e^20 such cells.
 """
 
 import hashlib
@@ -22,11 +22,11 @@ from understudy.sources.base import Report, Source
 from understudy.sources.broken_rules import count_unordered
 from understudy.sources.files import Opened
 
-_LEAST = 20.0
+LEAST = 20.0
 """Expected records of a forbidden cell, or expected breaches of a rule, at least."""
 _SLACK = 1 / 500
 """Share of the expected records that may be there all the same: real tables have slips of the pen."""
-_SLIPS = 1 / 1000
+SLIPS = 1 / 1000
 """Share of all rows that may break a map or an order."""
 _BEYOND_CHANCE = 0.1
 """Breaches of a map, as a share of those that chance would make, at most."""
@@ -73,10 +73,13 @@ class Proposal:
         )
 
 
-def pair_grids(source: Source, report: Report | None = None) -> dict[tuple[str, str], Counts]:
-    """Counts of every pair of columns of the model that is not too large."""
-    pairs = [(first, second) for first, second in tables_of_width(source.codebook, 2)]
-    return dict(zip(pairs, open_grids(source, pairs, report), strict=True))
+def pair_grids(
+    source: Source, report: Report | None = None, pairs: Sequence[tuple[str, ...]] | None = None
+) -> dict[tuple[str, str], Counts]:
+    """Counts of every pair of columns of the model that is not too large, or of these."""
+    chosen = tables_of_width(source.codebook, 2) if pairs is None else pairs
+    two = [(first, second) for first, second in chosen]
+    return dict(zip(two, open_grids(source, two, report), strict=True))
 
 
 def propose_rules(source: Source, *, opened: Opened | None = None, report: Report | None = None) -> list[Proposal]:
@@ -124,16 +127,21 @@ def _maps(book: Codebook, grids: Mapping[tuple[str, str], Counts]) -> dict[tuple
             if not isinstance(x, Levelled) or not isinstance(y, Levelled):
                 continue
             grid = _pair(grids, first, second)[: x.proper_levels, : y.proper_levels]
-            rows, shares = int(grid.sum()), grid.sum(axis=0)
+            rows = int(grid.sum())
             if rows == 0:
                 continue
-            exceptions = rows - int(grid.max(axis=1).sum())
-            repeats = rows - np.count_nonzero(grid.sum(axis=1))
-            expected = repeats * (1 - shares.max() / rows)
+            exceptions, expected = _off_the_map(grid)
             # a column that hardly varies would seem to be fixed by any other
-            if exceptions <= min(_SLIPS * rows, _BEYOND_CHANCE * expected) and expected >= _LEAST:
-                maps[first, second] = float(expected)
+            if exceptions <= min(SLIPS * rows, _BEYOND_CHANCE * expected) and expected >= LEAST:
+                maps[first, second] = expected
     return maps
+
+
+def _off_the_map(grid: Counts) -> tuple[int, float]:
+    """Rows whose second value is not the usual one of their first value, and how many chance would make."""
+    rows = int(grid.sum())
+    repeats = rows - np.count_nonzero(grid.sum(axis=1))
+    return rows - int(grid.max(axis=1).sum()), float(repeats * (1 - grid.sum(axis=0).max() / rows))
 
 
 def _nearest(maps: Mapping[tuple[str, str], float]) -> list[tuple[str, str]]:
@@ -161,7 +169,6 @@ def _nearest(maps: Mapping[tuple[str, str], float]) -> list[tuple[str, str]]:
 def _map_proposal(book: Codebook, grids: Mapping[tuple[str, str], Counts], pair: tuple[str, str]) -> Proposal:
     first, second = (book.column(name) for name in pair)
     grid = _pair(grids, *pair)[: first.proper_levels, : second.proper_levels]
-    rows = int(grid.sum())
     groups: dict[str, list[str]] = {}
     for code in np.flatnonzero(grid.sum(axis=1)):
         groups.setdefault(second.labels[int(grid[code].argmax())], []).append(first.labels[int(code)])
@@ -172,10 +179,8 @@ def _map_proposal(book: Codebook, grids: Mapping[tuple[str, str], Counts], pair:
         free=tuple(first.labels[int(code)] for code in np.flatnonzero(grid.sum(axis=1) == 0)),
         origin=Origin.DRAFTED,
     )
-    exceptions = rows - int(grid.max(axis=1).sum())
-    repeats = rows - np.count_nonzero(grid.sum(axis=1))
-    expected = float(repeats * (1 - grid.sum(axis=0).max() / rows))
-    return _proposal(_FIXES, rule, support=rows, exceptions=exceptions, expected=expected)
+    exceptions, expected = _off_the_map(grid)
+    return _proposal(_FIXES, rule, support=int(grid.sum()), exceptions=exceptions, expected=expected)
 
 
 # Values that never come together
@@ -217,12 +222,12 @@ def _blocks(book: Codebook, pair: tuple[str, str], grid: Counts) -> Iterator[_Bl
     for kind_a, view_a in _views(first, margins[0]):
         for kind_b, view_b in _views(second, margins[1]):
             seen, likely = _merged(counts, view_a, view_b), _merged(expected, view_a, view_b)
-            empty = (seen <= likely * _SLACK) & (likely >= _LEAST)
+            empty = (seen <= likely * _SLACK) & (likely >= LEAST)
             for some, others in _rectangles(empty) if empty.any() else ():
                 a, b = np.concatenate([view_a[k] for k in some]), np.concatenate([view_b[k] for k in others])
                 inside = np.ix_(a, b)
                 left = float(expected[inside][~taken[inside]].sum())
-                if left < _LEAST:
+                if left < LEAST:
                     continue
                 taken[inside] = True
                 yield _Block(
@@ -314,11 +319,13 @@ def _panel_proposal(
     for column in book.modelled:
         if column.name == name or not set(column.labels) <= labels or kept not in column.labels or column.size < 2:
             continue
+        if (name, column.name) not in grids and (column.name, name) not in grids:
+            continue  # too large together to be counted
         grid = _pair(grids, name, column.name)
         others = [code for code in range(column.proper_levels) if column.labels[code] != kept]
         broken = int(grid[np.ix_(list(codes), others)].sum())
         likely = float(grid[list(codes)].sum() * grid[:, others].sum() / max(1, grid.sum()))
-        if broken > max(_SLACK * likely, 0.0):
+        if broken > _SLACK * likely:
             continue
         then.append((column.name, (kept,)))
         exceptions, expected, support = exceptions + broken, expected + likely, int(grid[list(codes)].sum())
@@ -361,7 +368,7 @@ def _orders(book: Codebook, grids: Mapping[tuple[str, str], Counts], opened: Ope
             rows = int(counts.sum())
             likely = float((np.outer(counts.sum(axis=1), counts.sum(axis=0)) / max(1, rows))[wrong].sum())
             broken = int(counts[wrong].sum())
-            if likely >= _LEAST and broken <= _SLIPS * rows:
+            if likely >= LEAST and broken <= SLIPS * rows:
                 proposals.append(_proposal(_ORDER, rule, support=rows, exceptions=broken, expected=likely))
     return proposals if opened is None else _checked_orders(book, proposals, opened)
 
@@ -372,7 +379,7 @@ def _checked_orders(book: Codebook, proposals: Sequence[Proposal], opened: Opene
     pairs = [(book.column(p.rule.columns[0]), book.column(p.rule.columns[1])) for p in numbers]
     broken = dict(zip([p.id for p in numbers], count_unordered(opened, pairs), strict=True))
     checked = [replace(p, exceptions=broken.get(p.id, p.exceptions)) for p in proposals]
-    return [proposal for proposal in checked if proposal.exceptions <= _SLIPS * proposal.support]
+    return [proposal for proposal in checked if proposal.exceptions <= SLIPS * proposal.support]
 
 
 # What is declared already

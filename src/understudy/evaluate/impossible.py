@@ -55,10 +55,16 @@ class ImpossibleRows:
         return said
 
 
-def impossible_rows(real: Source, synthetic: Source, *, report: Report | None = None) -> ImpossibleRows:
+def impossible_rows(
+    real: Source,
+    synthetic: Source,
+    *,
+    pairs: Sequence[tuple[str, ...]] | None = None,
+    report: Report | None = None,
+) -> ImpossibleRows:
     """Pairs of levels that both occur in the data, but never together, and that the release has together."""
     book = real.codebook
-    truth, copy = pair_grids(real, report), pair_grids(synthetic, report)
+    truth, copy = pair_grids(real, report, pairs), pair_grids(synthetic, report, pairs)
     found = []
     for pair, counts in truth.items():
         both = np.outer(counts.sum(axis=1) > 0, counts.sum(axis=0) > 0)

@@ -164,7 +164,7 @@ def _facts(measured: Sequence[Measured]) -> list[str]:
     for one in measured:
         score = one.score
         ends = "" if score.low is None or score.high is None else f"{_figure(score.low)} to {_figure(score.high)}"
-        beside = ", ".join(f"{_plain(name)} {_figure(value)}" for name, value in list(score.breakdown.items())[:6])
+        beside = ", ".join(f"{name} {_figure(value)}" for name, value in list(score.breakdown.items())[:6])
         about = score.metric.partition(": ")[2]
         title = f"{one.metric.title}{f': {about}' if about else ''}"
         note = f" {score.note}" if score.note else ""

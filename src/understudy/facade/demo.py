@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from understudy.errors import MissingExtraError
 
 if TYPE_CHECKING:
-    from understudy.evaluate.utility.distances import Comparison
+    from understudy.evaluate.utility.distances import MeanErrors
     from understudy.release import Release
     from understudy.sources.base import Report
 
@@ -46,8 +46,8 @@ class DemoResult:
 
     release: Release
     folder: Path
-    synthetic: Comparison
-    independent: Comparison
+    synthetic: MeanErrors
+    independent: MeanErrors
     files: tuple[Path, ...]
     left_out: str = ""
     """Why there is no report page, where an extra is not installed."""

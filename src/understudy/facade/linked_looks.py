@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,10 @@ from understudy.facade.documented import documented
 
 if TYPE_CHECKING:
     from understudy.codebook.linked import LinkedCodebook
+    from understudy.evaluate.board import Board
     from understudy.evaluate.linked.compare import LinkedFindings
+    from understudy.evaluate.report.release_facts import ReleaseFacts
+    from understudy.evaluate.report.verdicts import Judgement
     from understudy.privacy.account import Account
     from understudy.sources.base import Report
 
@@ -27,6 +29,11 @@ class LinkedEvaluation(Confidential):
     """The promise; empty where the synthetic tables are no release."""
     problems: tuple[str, ...]
     """What did not verify."""
+
+    @property
+    def judgement(self) -> Judgement:
+        """One verdict per question, against the limits of the board."""
+        return self.findings.judgement
 
     @property
     def headlines(self) -> list[tuple[str, float, str]]:
@@ -64,6 +71,7 @@ def evaluate_linked(
     holdout: Any = None,
     label: str | None = None,
     within: float = 30.0,
+    board: Board | str | Path | None = None,
     account: Account | str | Path | None = None,
     report: Report | None = None,
 ) -> LinkedEvaluation:
@@ -86,14 +94,17 @@ def evaluate_linked(
         ``TABLE.COLUMN=LEVEL`` that is predicted instead.
     within
         Days within which the next row counts as soon.
+    board
+        Limits that verdicts are held against, set beforehand: a ``board.toml``, or a ``Board``; else public defaults.
     account
         Remembers this look, so that later releases say so. Nothing is charged.
 
     Returns
     -------
     LinkedEvaluation
-        ``.findings``, ``.headlines`` and ``.to_dict()``.
+        ``.judgement`` (verdicts and the three worst facts), ``.findings``, ``.headlines`` and ``.to_dict()``.
     """
+    from understudy.evaluate.board import read_board
     from understudy.evaluate.linked.compare import compare_linked
     from understudy.evaluate.linked.opened import open_tables
     from understudy.evaluate.linked.page import linked_page
@@ -108,11 +119,23 @@ def evaluate_linked(
     if out is not None:
         check_page_target(Path(out))
     shown = str(synthetic) if isinstance(synthetic, str | Path) else "tables in memory"
-    statement, problems = _promise(synthetic)
+    limits = read_board(board) if isinstance(board, str | Path) else board
+    stated = _stated(synthetic)
     remember_look(account, f"evaluation of {shown}")
     real_tables, made = open_tables(real, known), open_tables(_tables_of(synthetic), known)
     kept_back = None if holdout is None else open_tables(holdout, known)
-    findings = compare_linked(real_tables, made, known, holdout=kept_back, label=label, within=within, report=report)
+    findings = compare_linked(
+        real_tables,
+        made,
+        known,
+        holdout=kept_back,
+        label=label,
+        within=within,
+        board=limits,
+        release=stated,
+        report=report,
+    )
+    statement, problems = ("", ()) if stated is None else (stated.statement, stated.problems)
     if out is not None:
         verified = "" if problems or not statement else "the files are those of the manifest, and its figures add up."
         page = linked_page(findings, name=shown, statement=statement, problems=problems, verified=verified)
@@ -125,15 +148,15 @@ def _tables_of(synthetic: Any) -> Any:
     return getattr(synthetic, "tables", synthetic)
 
 
-def _promise(synthetic: Any) -> tuple[str, tuple[str, ...]]:
-    """What a release folder states, and what of it does not hold."""
+def _stated(synthetic: Any) -> ReleaseFacts | None:
+    """What a release states, and what of it does not hold; None for tables that are none."""
+    from understudy.evaluate.report.release_facts import linked_facts, stated
     from understudy.facade.releases import verify
+    from understudy.release.linked import LinkedRelease
     from understudy.release.release import MANIFEST
 
-    if not isinstance(synthetic, str | Path):
-        return getattr(synthetic, "statement", ""), ()
-    place = Path(synthetic) / MANIFEST
-    if not place.is_file():
-        return "", ()
-    verdict = verify(synthetic)
-    return str(json.loads(place.read_text(encoding="utf-8"))["statement"]), tuple(verdict.problems)
+    if isinstance(synthetic, LinkedRelease):
+        return stated(synthetic.manifest.to_dict(), (), table="")
+    if not isinstance(synthetic, str | Path) or not (Path(synthetic) / MANIFEST).is_file():
+        return None
+    return linked_facts(Path(synthetic), verify(synthetic).problems)

@@ -22,6 +22,13 @@ def read_databases_alone() -> None:
     read_databases_alone()
 
 
+def tables_in(data: Any) -> tuple[str, ...]:
+    """The names of the tables of a DuckDB file, in order; none for anything else. Reads no row."""
+    from understudy.sources.linked_draft import table_names
+
+    return tuple(table_names(data) or ())
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
 class FirstRows(Confidential):
     """The top of a table, as it is read."""

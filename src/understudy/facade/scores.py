@@ -81,6 +81,8 @@ def train(
     if out is not None:
         for path in (Path(out), score_page_path(Path(out))):
             check_target(path)
+            if new_key is not None and Path(new_key).resolve() == path.resolve():
+                raise ParameterError(f"`new_key` is {str(new_key)!r}, where the model goes; name another file for it.")
     recipe.public_inputs(data)
     with ExitStack() as undoing:
         if new_key is not None:

@@ -77,6 +77,12 @@ class GuardedProtocol(H11Protocol):  # type: ignore[misc]
         if self.conn.their_state is not h11.SEND_BODY:
             self._stop_waiting()
         super().on_response_complete()
+        self._let_the_rest_leave()
+
+    def timeout_keep_alive_handler(self) -> None:
+        """No further request came."""
+        super().timeout_keep_alive_handler()
+        self._let_the_rest_leave()
 
     def send_400_response(self, msg: str) -> None:
         """What uvicorn calls when a request cannot be read."""
@@ -85,6 +91,11 @@ class GuardedProtocol(H11Protocol):  # type: ignore[misc]
     def _allow(self, seconds: float) -> None:
         self._stop_waiting()
         self._deadline = self.loop.call_later(seconds, self._too_late)
+
+    def _let_the_rest_leave(self) -> None:
+        """Closing waits until everything was sent, and a caller that reads nothing would let it wait for ever."""
+        if self.transport.is_closing():
+            self._allow(self.limits.request_seconds)
 
     def _stop_waiting(self) -> None:
         if self._deadline is not None:
@@ -117,3 +128,4 @@ class GuardedProtocol(H11Protocol):  # type: ignore[misc]
         for event in (head, h11.Data(data=body), h11.EndOfMessage()):
             self.transport.write(self.conn.send(event) or b"")
         self.transport.close()
+        self._let_the_rest_leave()

@@ -16,7 +16,7 @@ from understudy.codebook.columns import Dates
 from understudy.codebook.linked import LinkedTable
 from understudy.codebook.linked_rules import PREVIOUS, table_of
 from understudy.codebook.views import Placed, View, rank_level
-from understudy.sources import dialects
+from understudy.sources.engines.dialect import SIGNED
 from understudy.sources.linked import LinkedSource
 from understudy.sources.linked_order import KEY, PARENT, RANK
 from understudy.sources.tables import code_type
@@ -29,7 +29,7 @@ def view_source(source: LinkedSource, views: Sequence[View], view: View, *, step
     rows = _Joined(source, {one.table.name: one for one in views}).rows(view)
     wanted = [*(_coded(view, name) for name in view.book.names), *(f"x{place}" for place in range(len(view.codes)))]
     # every engine has these types; rows that are sorted wait eight bytes wide otherwise
-    kinds = [dialects.SIGNED[code_type(column.size + 1).__name__] for column in view.counted.columns]
+    kinds = [SIGNED[code_type(column.size + 1).__name__] for column in view.counted.columns]
     codes = {f"c{place}": rows[name].cast(kinds[place]) for place, name in enumerate(wanted)}
     if view.is_first:
         return source.counting(view.counted, rows.select(**codes))

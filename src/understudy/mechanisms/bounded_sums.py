@@ -23,6 +23,7 @@ from understudy.mechanisms.discrete_laplace import (
     pure_renyi,
     scale_for,
 )
+from understudy.mechanisms.exact_laplace import COUNT_LIMIT
 from understudy.mechanisms.histogram import GeometricHistogram
 from understudy.mechanisms.laplace_tables import share_of
 from understudy.mechanisms.stream import Stream
@@ -139,6 +140,8 @@ def noisy_means(
     tally = np.bincount(opened.groups, minlength=groups).astype(np.int64)
     sums_event, counts_event = entries[0].event, entries[1].event
     assert isinstance(sums_event, BoundedSums) and isinstance(counts_event, GeometricHistogram)
+    # neighbours stay as near to each other under this cut; larger numbers would be refused, which tells something
+    exact = np.clip(exact, -COUNT_LIMIT, COUNT_LIMIT)
     noisy = discrete_laplace(exact, scale=sums_event.scale, stream=stream)
     counts = np.maximum(discrete_laplace(tally, scale=counts_event.scale, stream=stream), 0)
     return _released(noisy, counts, sums_event, counts_event, lower=lower, upper=upper, reach=reach), entries

@@ -71,7 +71,8 @@ class SelectedTry(Event):
     def guarantee(self) -> PureDP:
         """epsilon + ln((g + e^epsilon) / (1 + g e^epsilon)) with g = 1 / tries, which is attained; rounded up."""
         stop, less = 1 / self.tries, math.exp(-self.epsilon)
-        more = math.log((stop * less + 1) / (less + stop)) if self.tries > 1 else 0.0
+        # the same as 1 plus what it exceeds 1 by: a small epsilon would be lost in the quotient
+        more = math.log1p((1 - stop) * -math.expm1(-self.epsilon) / (less + stop)) if self.tries > 1 else 0.0
         price = min(float_above(Fraction(self.epsilon) + Fraction(more * _UP)), float_above(2 * Fraction(self.epsilon)))
         return PureDP(epsilon=price, neighbours=self.neighbours)
 
@@ -111,7 +112,8 @@ def measure_sums(counts: Secret[CountTable], steps: Integers, *, event: Certifie
 
     ``steps`` has one axis more than the table, its last. The numbers of one cell add up to at most :data:`STEPS`.
     """
-    if int(np.abs(steps).sum(axis=-1).max()) > STEPS:
+    beyond = int(steps.min()) < -STEPS or int(steps.max()) > STEPS  # or their sums could wrap around
+    if beyond or int(np.abs(steps).sum(axis=-1).max()) > STEPS:
         raise ValueError(f"the steps of one cell add up to more than {STEPS}")
     grid = counts.open().to_grid().ravel()
     sums = [int(np.dot(grid, column)) for column in steps.reshape(len(grid), -1).T]
@@ -132,9 +134,7 @@ def moves(counts: Integers, released: Integers) -> int:
 
 
 def until_passed(draw: Callable[[], Try], passes: Callable[[Try], bool], *, tries: int, stream: Stream) -> Try:
-    """Draw until one passes; after each that does not, end with the chance 1 / ``tries``. How many were drawn is not
-    told.
-    """
+    """Draw until one passes; after each that does not, end with the chance 1 / ``tries``. Nobody is told how many."""
     while True:
         drawn = draw()
         if passes(drawn) or stream.below(tries) == 0:

@@ -32,6 +32,8 @@ _UNDERFLOW = 745.0  # e^-745 is the smallest float
 _ERFC_ENDS = 26.0  # erfc(26) is about 1e-296; beyond, floats lose their last digits
 _LONG = 1 << 26
 """Variance of a sum of noises from which its law is bounded by a Gaussian one instead of being added up."""
+LEAST_DELTA = 1e-40
+"""From here on what the rounding of noise tells is far below: smaller deltas are not proved by a smooth law."""
 LEAST_VARIANCE, SPREAD = 1024, 8
 """From this variance on, noise of variance v is Gaussian noise of variance v - 8 rounded at random, within 1e-67."""
 
@@ -110,7 +112,8 @@ def gaussian_delta(variance: Fraction, cells: int, epsilon: Fraction) -> float:
     if cells == 0:
         return 0.0
     if variance >= LEAST_VARIANCE and cells * variance > _LONG:
-        return smooth_delta(cells / (variance - SPREAD), epsilon)
+        near = smooth_delta(cells / (variance - SPREAD), epsilon)
+        return near if near >= LEAST_DELTA else min(LEAST_DELTA, _concentrated_delta(cells / (2 * variance), epsilon))
     start = epsilon * variance - Fraction(cells, 2)
     first = math.floor(start) + 1
     ramp = float(first - start), float(variance)
@@ -131,6 +134,14 @@ def smooth_delta(squared: Fraction, epsilon: Fraction) -> float:
     second = math.exp(bound + math.log(math.erfc(far))) if far < _ERFC_ENDS else 0.0
     # exponents below 800 in floats: each term is within a relative 1e-12
     return min(1.0, 0.5 * (max(first - second, 0.0) + 4e-12 * first) * _UP)
+
+
+def _concentrated_delta(rho: Fraction, epsilon: Fraction) -> float:
+    """The delta at ``epsilon`` that rho-zCDP proves, e^(-(epsilon - rho)^2 / (4 rho)) [BS16 Prop 1.3]; rounded up."""
+    if epsilon <= rho:
+        return 1.0
+    exponent = float((epsilon - rho) ** 2 / (4 * rho))
+    return math.exp(-exponent * (1 - 1e-12)) * _UP + math.ulp(0.0)
 
 
 def _excess(variance: float, cells: int) -> float:

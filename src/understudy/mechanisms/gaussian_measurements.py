@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from understudy.errors import RefusalError
 from understudy.mechanisms.discrete_gaussian import (
+    LEAST_DELTA,
     LEAST_VARIANCE,
     MAX_DEVIATION,
     MIN_DEVIATION,
@@ -45,13 +46,13 @@ MOST_COPIES = 1 << 21
 
 assert MOST_COPIES * LIMIT < 1 << 63
 
-LEAST_DELTA = 1e-40
-"""From here on units may be joined into one draw: what the rounding of the noise tells is far below."""
 _FINE = 4096
 """Variance that a joined measurement should have at least, so that what is given up is small beside it."""
 MOST_CELLS, _MOST_TIMES = 1024, 1024
 """Cells of an interaction, and multiples of a count: they stay exact up to a thousand million records."""
 
+_MOST_UNITS = 1 << 40
+"""So many the proof adds up."""
 _EPSILONS = 1 << 32
 _GRID = 1 << SCALE_BITS
 _UP = 1 + 1e-12
@@ -65,7 +66,7 @@ class GaussianMeasurements(Event):
     kind: ClassVar[str] = "gaussian-measurements"
     proof: ClassVar[str | None] = "gaussian_measurements.md"
     variance: Fraction = option(rule=VARIANCE, help="of the noise of one measurement")
-    units: int = option(rule=Whole(), help="how many measured numbers a record can move by 1 each")
+    units: int = option(rule=Whole(most=_MOST_UNITS), help="how many measured numbers a record can move by 1 each")
     delta: float = option(rule=DELTA, help="at which the guarantee states its epsilon")
     neighbours: Neighbours = option(rule=RELATION, help="the relation that it is priced for")
 

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from understudy.codebook.unit import MOST_RECORDS
 from understudy.errors import ParameterError
 from understudy.mechanisms.discrete_laplace import float_above
 from understudy.mechanisms.stream import Stream
@@ -30,7 +31,7 @@ class GroupOf(Event):
     kind: ClassVar[str] = "group-of-records"
     proof: ClassVar[str | None] = "group_of_records.md"
     event: Event
-    records: int = option(rule=Whole(), help="most records of one person")
+    records: int = option(rule=Whole(most=MOST_RECORDS), help="most records of one person")
 
     def __post_init__(self) -> None:
         super().__post_init__()

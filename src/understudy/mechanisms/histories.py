@@ -10,12 +10,8 @@ from functools import lru_cache
 from typing import ClassVar
 
 from understudy.errors import ParameterError, RefusalError
-from understudy.mechanisms.discrete_gaussian import LEAST_VARIANCE
-from understudy.mechanisms.gaussian_measurements import (
-    LEAST_DELTA,
-    GaussianMeasurements,
-    gaussian_measurements_event,
-)
+from understudy.mechanisms.discrete_gaussian import LEAST_DELTA, LEAST_VARIANCE
+from understudy.mechanisms.gaussian_measurements import GaussianMeasurements, gaussian_measurements_event
 from understudy.parameters import Several, Whole, option
 from understudy.privacy.guarantees import ApproxDP, Guarantee, Neighbours
 

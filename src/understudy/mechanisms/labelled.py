@@ -94,7 +94,7 @@ def noisy_leaf_counts(
     """(negative, positive) counts of every leaf with exact noise: one histogram, since a record is in one leaf."""
     entry = leaf_counts_entry(scale_for(epsilon, 1), reads=reads)
     assert isinstance(entry.event, GeometricHistogram)
-    return discrete_laplace(_leaf_counts(cells.open(), leaf_of, leaves), scale=entry.event.scale, stream=stream), entry
+    return discrete_laplace(leaf_counts(cells.open(), leaf_of, leaves), scale=entry.event.scale, stream=stream), entry
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,10 +156,11 @@ def contributions(
 
 def kept_leaf_counts(cells: Secret[Cells], leaf_of: LeafOf, leaves: int) -> Secret[Sequence[npt.NDArray[np.int64]]]:
     """Exact (negative, positive) counts of every leaf of one tree, still secret: for models with paid answers."""
-    return Secret([_leaf_counts(cells.open(), leaf_of, leaves)])
+    return Secret([leaf_counts(cells.open(), leaf_of, leaves)])
 
 
-def _leaf_counts(cells: Cells, leaf_of: LeafOf, leaves: int) -> npt.NDArray[np.int64]:
+def leaf_counts(cells: Cells, leaf_of: LeafOf, leaves: int) -> npt.NDArray[np.int64]:
+    """Exact (negative, positive) counts of every leaf, for mechanisms that add noise."""
     exact = np.zeros((leaves, 2), dtype=np.int64)
     if len(cells.codes):
         np.add.at(exact, leaf_of(cells.codes), cells.counts)

@@ -15,7 +15,6 @@ import numpy.typing as npt
 from understudy.errors import ParameterError, RefusalError
 from understudy.mechanisms.discrete_gaussian import first_fit
 from understudy.mechanisms.discrete_laplace import discrete_laplace, scale_for
-from understudy.mechanisms.exact_laplace import exact_noise
 from understudy.mechanisms.histogram import GeometricHistogram
 from understudy.mechanisms.origin_draws import KEEP_ALL, Destinations
 from understudy.mechanisms.stability import StabilityHistogram, stable_histogram_event
@@ -57,13 +56,11 @@ class SubsampledBinomial(Event):
 def _two_cells(keep: int, trials: int, epsilon: float) -> float:
     """Largest P(S) - e^epsilon P'(S) when one worker moves between two cells that are empty otherwise."""
     share = keep / KEEP_ALL
-    values = np.arange(trials + 2)
     ways = np.array(
         [math.lgamma(trials + 1) - math.lgamma(k + 1) - math.lgamma(trials - k + 1) for k in range(trials + 1)]
     )
     without = np.append(np.exp(ways - trials * math.log(2)), 0.0)
     with_worker = (1 - share) * without + share * np.concatenate([[0.0], without[:-1]])
-    assert len(values) == len(with_worker)
     gains = with_worker[:, None] * without[None, :] - math.exp(epsilon) * without[:, None] * with_worker[None, :]
     return float(np.sum(np.maximum(gains, 0.0)))
 
@@ -113,7 +110,7 @@ def draw_baseline(
     report: Any = None,
 ) -> tuple[Integers, Integers]:
     """Destination and unit of every synthetic worker; a destination whose cells all fell away has none."""
-    if event not in [entry.event for entry in ledger.entries]:
+    if not ledger.pays_for(event):
         raise RefusalError("the ledger does not pay for this perturbation; quote and reserve it before drawing.")
     counted = histograms.open()
     if isinstance(event, StabilityHistogram):
@@ -130,7 +127,7 @@ def draw_baseline(
         rows = counted.rows[span] - start
         if isinstance(event, GeometricHistogram):
             grid[rows, counted.units[span]] = counted.counts[span]
-            grid += exact_noise(grid.size, scale=event.scale, stream=stream).reshape(grid.shape)
+            grid = discrete_laplace(grid, scale=event.scale, stream=stream)
         else:
             assert isinstance(event, SubsampledBinomial)
             grid[rows, counted.units[span]] = _kept(counted.counts[span], event.keep, stream)

@@ -223,7 +223,7 @@ class OriginDraws(Event):
         """What shrinking and rejection add to epsilon, at the destination that pays most."""
         added, deltas = _prices(self)
         # lemma 5.2: all ratios grow by 1 / (1 - p)
-        return float(np.max(added - (np.log1p(-np.minimum(deltas, 1 - 1e-12)) if self.rejects else 0.0)))
+        return float(np.max(added - (np.log1p(-np.minimum(deltas * _UP, 1 - 1e-12)) if self.rejects else 0.0)))
 
     def guarantee(self) -> Guarantee:
         """The price of the dearest destination; from probabilistic DP, the (epsilon, delta)-DP that follows."""

@@ -6,6 +6,7 @@ picks a real one, an earlier one, or a virtual cell, and only in the last case i
 (algorithm 2) is drawn lazily: how many cells stay is a binomial, which ones is decided when one of them is drawn.
 """
 
+import math
 from fractions import Fraction
 from typing import Any
 
@@ -90,7 +91,7 @@ def _is_good(
 ) -> bool:
     """Whether an output is gamma-Good (lemma 5.2): representative of the histogram, or of one with one worker moved."""
     order = np.argsort(drawn)
-    broken, where, size = 0, -1, 0
+    broken, where = 0, -1
     fits = np.ones(end - begin, dtype=np.bool_)  # whether a cell would be within its limit with one worker less
     position = 0
     while position < len(drawn):
@@ -105,17 +106,17 @@ def _is_good(
         alpha = alphas[kind]
         if times > gamma * (alpha + max(real - 1, 0)):
             broken += 1
-            where, size = place, times
+            where = place
             if broken > 1 or place < 0 or times > gamma * (alpha + real):
                 return False  # a worker more raises the limit only where there is one already
         if place >= 0 and times > gamma * (alpha + max(real - 2, 0)):
             fits[place - begin] = False
     if broken == 0:
         return True
+    has_room = False  # somewhere else one worker may go
     for place in range(begin, end):
-        if place != where and fits[place - begin]:
-            return size > 0
-    return False
+        has_room |= place != where and fits[place - begin]
+    return has_room
 
 
 @kernel
@@ -347,7 +348,11 @@ def draw_origins(
     Only against a ledger that pays for these draws; ``gamma`` draws again what is not gamma-Good.
     """
     events = [entry.event for entry in ledger.entries if isinstance(entry.event, OriginDraws)]
-    if not any(event.covers(public, alphas, rejects=gamma is not None) for event in events):
+    if not any(
+        event.covers(public, alphas, rejects=gamma is not None)
+        and (gamma is None or math.isclose(gamma, math.expm1(event.epsilon), rel_tol=1e-12))
+        for event in events
+    ):
         raise RefusalError("the ledger does not pay for these draws; quote and reserve them before drawing.")
     counted = histograms.open()
     histogram = (counted.starts, counted.units, _cumulative(counted), counted.counts)

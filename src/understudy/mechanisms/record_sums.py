@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from understudy.errors import RefusalError
 from understudy.mechanisms.gaussian_measurements import Meter
-from understudy.mechanisms.labelled import Cells, ChanceOf, Codes, LeafOf
+from understudy.mechanisms.labelled import Cells, ChanceOf, Codes, LeafOf, leaf_counts
 from understudy.privacy.guarantees import Neighbours
 from understudy.privacy.secret import Secret
 
@@ -36,7 +36,7 @@ def vectors(codes: Codes, tables: Tables, *, bound: int) -> Whole:
     [[45, 45]]
     """
     whole = np.concatenate([np.asarray(table, np.int64)[codes[:, at]] for at, table in enumerate(tables)], axis=1)
-    if whole.size and int(np.abs(whole).max()) > LEAN:
+    if whole.size and (int(whole.min()) < -LEAN or int(whole.max()) > LEAN):
         raise ValueError(f"a table of vectors holds numbers beyond {LEAN}")
     length = (whole * whole).sum(axis=1)
     # A little less than the true ratio: no float is rounded up past it, and cutting off digits only shortens.
@@ -85,10 +85,7 @@ class RecordSums:
 
     def class_counts(self, leaf_of: LeafOf, leaves: int, *, units: int) -> Measured:
         """(negative, positive) counts of every leaf; a record is in one."""
-        held = self.cells.open()
-        exact = np.zeros((leaves, 2), dtype=np.int64)
-        if len(held.codes):
-            np.add.at(exact, leaf_of(held.codes), held.counts)
+        exact = leaf_counts(self.cells.open(), leaf_of, leaves)
         return self._measured(_TIMES * exact, squared=_TIMES**2, units=units, one=_TIMES)
 
     def histograms(self, places: Sequence[int], groups: Sequence[Whole], *, units: int) -> list[Measured]:

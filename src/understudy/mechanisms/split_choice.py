@@ -17,12 +17,13 @@ import numpy.typing as npt
 
 from understudy.errors import ParameterError, RefusalError
 from understudy.mechanisms.discrete_gaussian import discrete_gaussian
-from understudy.mechanisms.discrete_laplace import ADD_REMOVE, SCALE, discrete_laplace, float_above, scale_for
+from understudy.mechanisms.discrete_laplace import ADD_REMOVE, SCALE, discrete_laplace, float_above
 from understudy.mechanisms.exponential import MAX_EPSILON, select
 from understudy.mechanisms.gaussian_measurements import GaussianMeasurements
 from understudy.mechanisms.labelled import Cells, LeafOf
+from understudy.mechanisms.stability import stability_delta, stability_threshold
 from understudy.mechanisms.stream import Stream
-from understudy.parameters import DELTA, EPSILON, Text, Whole, option
+from understudy.parameters import Text, Whole, option
 from understudy.privacy.events import Event, Orders, Renyi
 from understudy.privacy.guarantees import ApproxDP, Guarantee, Neighbours, PureDP
 from understudy.privacy.secret import Secret
@@ -82,22 +83,15 @@ class StableSplits(Event):
 
     def guarantee(self) -> Guarantee:
         """Levels x (1 / scale, q^(T-1) / (1 + q)), both rounded up."""
-        q = math.exp(-1 / self.scale)
-        delta = math.nextafter(self.levels * q ** (self.threshold - 1) / (1 + q) * _UP, math.inf)
+        delta = float_above(self.levels * Fraction(stability_delta(self.scale, self.threshold)))
         epsilon = float_above(self.levels / self.scale)
         return ApproxDP(epsilon=epsilon, delta=min(delta, 1.0), neighbours=self.neighbours)
 
 
 def stable_threshold(*, epsilon: float, delta: float) -> tuple[Fraction, int]:
     """Noise scale and the smallest threshold T whose q^(T-1) / (1 + q) stays within ``delta``, for one level."""
-    EPSILON.check("epsilon", epsilon)
-    DELTA.check("delta", delta)
-    scale = scale_for(epsilon, 1)
-    q = math.exp(-1 / scale)
-    threshold = max(2, 1 + math.ceil(float(scale) * math.log(1 / (delta * (1 + q)))))
-    while q ** (threshold - 1) / (1 + q) * _UP > delta:
-        threshold += 1
-    return scale, threshold
+    scale, threshold = stability_threshold(epsilon=epsilon, delta=delta, neighbours=AR)
+    return scale, max(2, threshold)
 
 
 def score_sensitivity(alpha: float, public_rows: int | None) -> tuple[float, bool]:

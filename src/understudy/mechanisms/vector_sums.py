@@ -111,7 +111,8 @@ def cut_vectors(vectors: Integers, lengths: Lengths) -> Integers:
     >>> cut_vectors(np.array([[3, -3], [1, 1]]), Lengths(moved=4, squared=8)).tolist()
     [[2, -2], [1, 1]]
     """
-    whole = np.asarray(vectors, dtype=np.int64)
+    # first each number by itself: beyond that, the smallest of 64 bits has no absolute value, and sums would wrap
+    whole = np.clip(np.asarray(vectors, dtype=np.int64), -lengths.moved, lengths.moved)
     absolute = np.abs(whole)
     length = absolute.sum(axis=1)
     # floor(|v| moved / length) summed over entries is at most moved: no rounding lifts it

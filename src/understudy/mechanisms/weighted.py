@@ -24,6 +24,7 @@ from understudy.mechanisms.discrete_laplace import (
     pure_renyi,
     scale_for,
 )
+from understudy.mechanisms.exact_laplace import COUNT_LIMIT
 from understudy.mechanisms.stream import Stream
 from understudy.parameters import Number, Whole, option
 from understudy.privacy.events import Event, Orders, Renyi
@@ -96,6 +97,8 @@ def weighted_histogram(
     weights = np.ones(len(codes), np.int64) if units is None else np.array(units, dtype=np.int64)[codes[:, -1]]
     exact = np.zeros(shape, dtype=np.int64)
     np.add.at(exact, tuple(codes[:, place].astype(np.int64) for place in range(len(shape))), occupied * weights)
+    # neighbours stay as near to each other under this cut; larger numbers would be refused, which tells something
+    exact = np.minimum(exact, COUNT_LIMIT)
     return discrete_laplace(exact.ravel(), scale=event.scale, stream=stream).reshape(exact.shape)
 
 

@@ -56,6 +56,25 @@ _WORDS = Text(
 )
 
 
+@dataclass(frozen=True, kw_only=True)
+class Allowance:
+    """What one spender may take of an account: charges under its name never add up to more.
+
+    It counts across processes and restarts, because the charges themselves carry the name. Epsilons and deltas are
+    summed, whatever the composition of the account.
+    """
+
+    name: str
+    epsilon: float
+    delta: float
+    """0 means that only pure differential privacy may be charged."""
+
+    def __post_init__(self) -> None:
+        _WORDS.check("allowance", self.name)
+        EPSILON.check("cap_epsilon", self.epsilon)
+        _CAP_DELTA.check("cap_delta", self.delta)
+
+
 class ChargeState(StrEnum):
     """Where a charge stands; held and committed charges count, cancelled ones do not."""
 
@@ -93,6 +112,8 @@ class Charge:
     claim: str | None = field(default=None, repr=False)
     files: int = 1
     """How many files it pays for, each at the same price."""
+    allowance: str | None = None
+    """Name of the spender's allowance that it came out of, where it had one."""
     notices: tuple[str, ...] = ()
     """What became of the release later: superseded or withdrawn. Its price stays."""
 
@@ -124,7 +145,7 @@ class History:
         for line in lines[1:]:
             body, number = line.body, line.body.get("charge", 0)
             if line.kind == "reserved":
-                names = ("label", "delta", "ledger", "whole", "pays_for", "choices", "claim")
+                names = ("label", "delta", "ledger", "whole", "pays_for", "choices", "claim", "allowance")
                 kept: dict[str, Any] = {name: body.get(name) for name in names}
                 charges[number] = Charge(
                     number=number,
@@ -153,15 +174,22 @@ class History:
             if line.kind in ("reserved", "fixed") and body.get("choices"):
                 fixed.setdefault(body["choices"], len(looks))
         counted = [charge for charge in charges.values() if charge.state is not ChargeState.CANCELLED]
-        paid = [
-            Paid(name=f"charge {charge.number} ({charge.label!r})", ledger=charge.ledger, delta=charge.delta)
-            for charge in counted
-        ]
-        return cls(charges=charges, counted=counted, paid=paid, looks=looks, fixed=fixed)
+        return cls(charges=charges, counted=counted, paid=_as_paid(counted), looks=looks, fixed=fixed)
+
+    def paid_of(self, allowance: str) -> list[Paid]:
+        """What came out of one allowance, to be added up."""
+        return _as_paid([charge for charge in self.counted if charge.allowance == allowance])
 
     def looked_before(self, choices: str | None) -> bool:
         """Whether somebody had looked at confidential figures before these choices were fixed."""
         return bool(self.looks) and self.fixed.get(choices or "", len(self.looks)) > 0
+
+
+def _as_paid(charges: Sequence[Charge]) -> list[Paid]:
+    return [
+        Paid(name=f"charge {charge.number} ({charge.label!r})", ledger=charge.ledger, delta=charge.delta)
+        for charge in charges
+    ]
 
 
 @lru_cache(maxsize=4096)
@@ -212,6 +240,8 @@ class Account:
     """Seconds to wait for another process that is charging the same account."""
     rule: Rule
     """How its releases add up under its cap."""
+    allowance: Allowance | None = None
+    """Whose charges are made here, and what they may add up to; the cap of the account holds besides."""
 
     @classmethod
     def create(
@@ -281,6 +311,10 @@ class Account:
         kept = {name: terms[name] for name in ("identity", "dataset", "composition", "renyi_order", "created")}
         return cls(path=place, patience=patience, rule=rule, **cap, **kept)
 
+    def within(self, allowance: Allowance) -> "Account":
+        """The same account for one spender: what is charged from here is held against its allowance too."""
+        return replace(self, allowance=allowance)
+
     def _lines(self, *, write: bool) -> AbstractContextManager[Lines]:
         """The lines of its file; with ``write``, for their only writer until the block ends."""
         return open_lines(self.path, self.patience, self.identity, write=write)
@@ -318,9 +352,7 @@ class Account:
             self.rule.total([*self._history().paid, new])  # before the lock is taken; under it, only what came since
         with self._lines(write=True) as lines:
             history = History.of(lines.all)
-            total = self.rule.total([*history.paid, new])
-            if not self.keeps_cap(total):
-                raise BudgetError(self._refusal(label, cost, total, history))
+            total = self._checked(new, label, history)
             number = max(history.charges, default=0) + 1
             lines.append(
                 "reserved",
@@ -336,9 +368,52 @@ class Account:
                 choices=choices,
                 claim=claim,
                 files=files,
+                **({} if self.allowance is None else {"allowance": self.allowance.name}),
             )
             charge = History.of(lines.all).charges[number]
         return Reservation(account=self, charge=charge, looked=history.looked_before(choices))
+
+    def _checked(self, new: Paid, label: str, history: History) -> PureDP | ApproxDP:
+        """The total with a new charge, if the cap and the allowance cover it."""
+        total = self.rule.total([*history.paid, new])
+        if not self.keeps_cap(total):
+            raise BudgetError(self._refusal(label, self.rule.price(new), total, history))
+        if self.allowance is not None:
+            own = self._own_rule(self.allowance)
+            spent = own.total([*history.paid_of(self.allowance.name), new])
+            if not _within(spent, self.allowance):
+                epsilon, delta = own.left(history.paid_of(self.allowance.name))
+                raise BudgetError(
+                    f"{label!r} would bring what was charged under {self.allowance.name!r} to {_price(spent)}, above "
+                    f"its allowance of epsilon {_figure(self.allowance.epsilon)}, delta "
+                    f"{_figure(self.allowance.delta)}. Ask for less: epsilon {_figure(epsilon)}, delta "
+                    f"{_figure(delta)} is left of it."
+                )
+        return total
+
+    def _own_rule(self, allowance: Allowance) -> BasicRule:
+        return BasicRule(epsilon=allowance.epsilon, delta=allowance.delta, neighbours=self.neighbours)
+
+    def refusal(self, ledger: Ledger, *, label: str, delta: float | None) -> str:
+        """Why :meth:`reserve` would refuse this now; empty if it would not. Nothing is written."""
+        try:
+            with sound(self.path):
+                self._checked(self.priced(ledger, label=label, delta=delta), label, self._history())
+        except AccountError:
+            raise
+        except BudgetError as reason:
+            return str(reason)
+        return ""
+
+    def left(self) -> tuple[float, float]:
+        """Epsilon and delta that one further release may certainly cost, under the cap and the allowance."""
+        history = self._history()
+        with sound(self.path):
+            epsilon, delta = self.rule.left(history.paid)
+            if self.allowance is None:
+                return epsilon, delta
+            own = self._own_rule(self.allowance).left(history.paid_of(self.allowance.name))
+        return min(epsilon, own[0]), min(delta, own[1])
 
     def resume(self, ledger: Ledger, *, label: str, claims: Sequence[str], fresh: str) -> "Reservation | None":
         """Come back to the charge that an interrupted run made under ``label``; None where this account has none.
@@ -402,7 +477,7 @@ class Account:
 
     def keeps_cap(self, total: PureDP | ApproxDP) -> bool:
         """Whether a total fits under the cap."""
-        return total.epsilon <= self.epsilon * (1 + ROUNDING) and total.delta <= self.delta * (1 + ROUNDING)
+        return _within(total, self)
 
     def notice(self, release: str, what: str) -> Charge:
         """Remember that a release was superseded or withdrawn. Its price stays: what was seen cannot be unseen."""
@@ -623,6 +698,10 @@ def digest_of_choices(**choices: Any) -> str:
     """What was chosen (method, parameters, rows, codebook), as one short text; plain data only."""
     text = json.dumps(choices, ensure_ascii=False, sort_keys=True)
     return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+
+
+def _within(total: PureDP | ApproxDP, cap: Account | Allowance) -> bool:
+    return total.epsilon <= cap.epsilon * (1 + ROUNDING) and total.delta <= cap.delta * (1 + ROUNDING)
 
 
 def _digest_of(ledger: Ledger) -> str:

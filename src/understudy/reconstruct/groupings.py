@@ -147,7 +147,7 @@ def _merged(grouping: Grouping) -> Grouping | None:
     kept = np.flatnonzero(counts >= MERGE_BELOW)
     place = np.full(len(counts), len(kept), dtype=np.int64)
     place[kept] = np.arange(len(kept))
-    labels = (*(grouping.labels[k] for k in kept), "all groups below 10 people")
+    labels = (*(grouping.labels[k] for k in kept), f"all groups below {MERGE_BELOW} people")
     return Grouping(
         name=f"{grouping.name}, groups below {MERGE_BELOW} merged",
         columns=grouping.columns,

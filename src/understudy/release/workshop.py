@@ -104,6 +104,8 @@ class Workshop:
         self.parts_folder = self._folders[0]
         """Where parts are written, on a file system that every worker sees; those of other tables beside it."""
         self.receipts_folder = self.folder / "receipts"
+        self.counts_folder = self.folder / "counts"
+        """How far a long count is. Confidential; it goes when a released model is there, or with the folder."""
         self.model_path = self.folder / "model.zip"
         """The released model of route N: drawing twice from one model is free, perturbing twice is not."""
         self._terms = json.loads(json.dumps(terms))
@@ -186,6 +188,16 @@ class Workshop:
     def is_resumed(self) -> bool:
         """Whether an earlier run got as far as a charge or a part."""
         return self.plan.get("charge") is not None or self.model_path.exists() or bool(self.receipts())
+
+    @property
+    def has_counts(self) -> bool:
+        """Whether a count that was stopped can go on."""
+        return self.counts_folder.is_dir() and any(self.counts_folder.iterdir())
+
+    def forget_counts(self) -> None:
+        """Exact counts are kept no longer than they are needed."""
+        if self.counts_folder.is_dir():
+            remove_folder(self.counts_folder)
 
     def remember(self, **facts: Any) -> None:
         """Write more facts into the plan, safely."""

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from understudy.codebook.constraints import Allowed
-from understudy.compiled import kernel
+from understudy.compiled import inlined, kernel
 from understudy.errors import CodebookError
 from understudy.mechanisms.stream import Stream
 from understudy.samplers.starting import (
@@ -52,11 +52,13 @@ _PARTNERS, _TIED = 3, 0.01
 """Columns whose values propose values of another, and from which dependence on."""
 _PROBE = 20_000
 """Rows by which two beginnings are compared."""
+_TALLIED = 1 << 12
+"""Rows that are counted at a time: all their columns stay in the cache."""
 _CELLS_A_ROW = 64
 """The gap of all cells is brought up to date once for as many rows as make this few cells each."""
 
 
-@kernel
+@inlined
 def _holds(values: Any, column: int, value: int, rules: Any) -> Any:
     """Whether the row breaks no rule once this column holds this value."""
     class_of, member_at, member, moves_at, width, moves, check_at, check = rules
@@ -70,7 +72,7 @@ def _holds(values: Any, column: int, value: int, rules: Any) -> Any:
     return True
 
 
-@kernel
+@inlined
 def _proposed(values: Any, column: int, size: int, proposals: Any, state: Any) -> Any:
     """A value for the column, by Walker's alias method from 16 + 24 + 24 bits of one word."""
     ways, partner, begins, kept, other = proposals
@@ -85,39 +87,61 @@ def _proposed(values: Any, column: int, size: int, proposals: Any, state: Any) -
     return np.int64(other[begin + level])
 
 
-@kernel
-def _change(values: Any, column: int, old: Any, new: Any, cells: Any, gap: Any, weight: Any) -> Any:
-    """Half of the change of the squared distance, by weight, if a row of this weight took another value."""
-    pair_at, mate, within, base, width, _mirror, triple_at, offset, own, others, strides = cells
-    here, there = base[column] + old * width[column], base[column] + new * width[column]
-    change = weight * np.float32(pair_at[column + 1] - pair_at[column])
-    for number in range(pair_at[column], pair_at[column + 1]):
-        place = within[number] + values[mate[number]]
-        change += gap[there + place] - gap[here + place]
-    for number in range(triple_at[column], triple_at[column + 1]):
-        cell = offset[number] + values[others[number, 0]] * strides[number, 0]
-        cell += values[others[number, 1]] * strides[number, 1]
-        change += gap[cell + new * own[number]] - gap[cell + old * own[number]] + weight
-    return change
+@inlined
+def _place(values: Any, cells: Any, spots: Any) -> None:
+    """The cell of every table of three columns in which a row counts."""
+    start, members, strides = cells[-3:]
+    for table in range(len(start)):
+        cell = start[table] + np.int32(values[members[table, 0]]) * strides[table, 0]
+        cell += np.int32(values[members[table, 1]]) * strides[table, 1]
+        spots[table] = cell + np.int32(values[members[table, 2]])
 
 
-@kernel
-def _move(values: Any, column: int, old: Any, new: Any, cells: Any, gap: Any, weight: Any) -> None:
-    """Give a row of this weight another value, and bring the gap up to date."""
-    pair_at, mate, within, base, width, mirror, triple_at, offset, own, others, strides = cells
-    here, there = base[column] + old * width[column], base[column] + new * width[column]
-    for number in range(pair_at[column], pair_at[column + 1]):
-        place = within[number] + values[mate[number]]
-        reflected = mirror[number] + values[mate[number]] * width[mate[number]]
-        gap[there + place] += weight
-        gap[here + place] -= weight
-        gap[reflected + new] += weight
-        gap[reflected + old] -= weight
-    for number in range(triple_at[column], triple_at[column + 1]):
-        cell = offset[number] + values[others[number, 0]] * strides[number, 0]
-        cell += values[others[number, 1]] * strides[number, 1]
-        gap[cell + new * own[number]] += weight
-        gap[cell + old * own[number]] -= weight
+@inlined
+def _change(values: Any, column: int, old: Any, new: Any, cells: Any, spots: Any, gap: Any, weight: Any) -> Any:
+    """Half of the change of the squared distance, by weight, if a row of this weight took another value.
+
+    Places are unsigned where they are looked up: for signed ones the compiler would ask each time whether they are
+    below 0, which takes as long as the rest.
+    """
+    pair_at, mate, within, base, width, _mirror, triple_at, number, own = cells[:9]
+    here, there = base[column] + np.int32(old) * width[column], base[column] + np.int32(new) * width[column]
+    after = weight * np.float32(pair_at[column + 1] - pair_at[column] + triple_at[column + 1] - triple_at[column])
+    before = np.float32(0)
+    for entry in range(pair_at[column], pair_at[column + 1]):
+        place = within[np.uint64(entry)] + np.int32(values[np.uint64(mate[np.uint64(entry)])])
+        after += gap[np.uint64(there + place)]
+        before += gap[np.uint64(here + place)]
+    step = np.int32(new - old)
+    for entry in range(triple_at[column], triple_at[column + 1]):
+        cell = spots[np.uint64(number[np.uint64(entry)])]
+        after += gap[np.uint64(cell + step * own[np.uint64(entry)])]
+        before += gap[np.uint64(cell)]
+    return after - before
+
+
+@inlined
+def _move(values: Any, column: int, old: Any, new: Any, cells: Any, spots: Any, gap: Any, weight: Any) -> None:
+    """Give a row of this weight another value, and bring the gap and the places of the row up to date."""
+    pair_at, mate, within, base, width, mirror, triple_at, number, own = cells[:9]
+    here, there = base[column] + np.int32(old) * width[column], base[column] + np.int32(new) * width[column]
+    for entry in range(pair_at[column], pair_at[column + 1]):
+        other = mate[np.uint64(entry)]
+        value = np.int32(values[np.uint64(other)])
+        place = within[np.uint64(entry)] + value
+        reflected = mirror[np.uint64(entry)] + value * width[np.uint64(other)]
+        gap[np.uint64(there + place)] += weight
+        gap[np.uint64(here + place)] -= weight
+        gap[np.uint64(reflected + np.int32(new))] += weight
+        gap[np.uint64(reflected + np.int32(old))] -= weight
+    step = np.int32(new - old)
+    for entry in range(triple_at[column], triple_at[column + 1]):
+        table = np.uint64(number[np.uint64(entry)])
+        cell = spots[table]
+        gap[np.uint64(cell)] -= weight
+        cell += step * own[np.uint64(entry)]
+        gap[np.uint64(cell)] += weight
+        spots[table] = cell
     values[column] = new
 
 
@@ -129,19 +153,21 @@ def _descend(rows: Any, sizes: Any, cells: Any, gap: Any, drift: Any, batch: int
     """
     proposals, rules, state = work
     one = np.float32(1)
+    spots = np.empty(len(cells[-1]), dtype=np.int32)
     for start in range(0, len(rows), batch):
         stop = min(start + batch, len(rows))
         for cell in range(len(drift)):
             gap[cell] += np.float32(stop - start) * drift[cell]
         for row in range(start, stop):
             values = rows[row]
+            _place(values, cells, spots)
             for column in range(len(sizes)):
                 old = np.int64(values[column])
                 new = _proposed(values, column, sizes[column], proposals, state)
-                if new == old or _change(values, column, old, new, cells, gap, one) >= 0:
+                if new == old or _change(values, column, old, new, cells, spots, gap, one) >= 0:
                     continue
                 if _holds(values, column, new, rules):
-                    _move(values, column, old, new, cells, gap, one)
+                    _move(values, column, old, new, cells, spots, gap, one)
 
 
 @kernel
@@ -153,8 +179,12 @@ def _descend_linked(rows: Any, sizes: Any, cells: Any, gap: Any, links: Any, wor
     """
     proposals, rules, state = work
     free, weights, follower, repeated = links
+    spots, spots_after = np.empty(len(cells[-1]), dtype=np.int32), np.empty(len(cells[-1]), dtype=np.int32)
     for row in range(len(rows)):
         values, after = rows[row], follower[row]
+        _place(values, cells, spots)
+        if after >= 0:
+            _place(rows[after], cells, spots_after)
         for place in range(len(free)):
             column = free[place]
             old = np.int64(values[column])
@@ -162,44 +192,66 @@ def _descend_linked(rows: Any, sizes: Any, cells: Any, gap: Any, links: Any, wor
             if new == old:
                 continue
             again = repeated[column] if after >= 0 else -1
-            change = weights[row] * _change(values, column, old, new, cells, gap, weights[row])
+            change = weights[row] * _change(values, column, old, new, cells, spots, gap, weights[row])
             if again >= 0:
-                change += weights[after] * _change(rows[after], again, old, new, cells, gap, weights[after])
+                change += weights[after] * _change(
+                    rows[after], again, old, new, cells, spots_after, gap, weights[after]
+                )
             if change >= 0 or not _holds(values, column, new, rules):
                 continue
             if again >= 0:
                 if not _holds(rows[after], again, new, rules):
                     continue
-                _move(rows[after], again, old, new, cells, gap, weights[after])
-            _move(values, column, old, new, cells, gap, weights[row])
+                _move(rows[after], again, old, new, cells, spots_after, gap, weights[after])
+            _move(values, column, old, new, cells, spots, gap, weights[row])
 
 
 @kernel
-def _tally(rows: Any, weights: Any, sizes: Any, cells: Any, counts: Any) -> None:
-    """Add the rows to their cells, each pair in both of its places; without weights every row counts 1."""
-    pair_at, mate, within, base, width, mirror, triple_at, offset, own, others, strides = cells
-    for row in range(len(rows)):
-        values = rows[row]
-        one = weights[row] if len(weights) else np.float32(1)
-        for column in range(len(sizes)):
-            here = base[column] + values[column] * width[column]
-            for number in range(pair_at[column + 1] - 1, pair_at[column] - 1, -1):
-                if mate[number] < column:
-                    break
-                counts[here + within[number] + values[mate[number]]] += one
-            for number in range(triple_at[column + 1] - 1, triple_at[column] - 1, -1):
-                if others[number, 0] < column:
-                    break
-                cell = offset[number] + values[column] * own[number]
-                cell += values[others[number, 0]] * strides[number, 0]
-                counts[cell + values[others[number, 1]] * strides[number, 1]] += one
+def _tally(rows: Any, weights: Any, tables: Any, even: Any, odd: Any) -> None:
+    """Add the rows to the cells of each table; without weights every row counts 1.
+
+    Table by table over a block of rows that stays in the cache, by turns into two copies of all cells: the next
+    addition need not wait for the last one.
+    """
+    begins, members, strides = tables
+    keys = np.empty(_TALLIED, dtype=np.uint32)
+    columns = np.empty((rows.shape[1], _TALLIED), dtype=np.uint32)
+    for start in range(0, len(rows), _TALLIED):
+        count = min(_TALLIED, len(rows) - start)
+        for row in range(count):
+            for column in range(rows.shape[1]):
+                columns[column, row] = rows[start + row, column]
+        for table in range(len(begins)):
+            first, second, third = (
+                columns[members[table, 0]],
+                columns[members[table, 1]],
+                columns[members[table, 2]],
+            )
+            for row in range(count):
+                keys[row] = (
+                    begins[table]
+                    + first[row] * strides[table, 0]
+                    + second[row] * strides[table, 1]
+                    + third[row] * strides[table, 2]
+                )
+            for row in range(0, count - 1, 2):
+                even[keys[row]] += weights[start + row] if len(weights) else 1
+                odd[keys[row + 1]] += weights[start + row + 1] if len(weights) else 1
+            if count % 2:
+                even[keys[count - 1]] += weights[start + count - 1] if len(weights) else 1
+
+
+@kernel
+def _reflect(sizes: Any, cells: Any, counts: Any) -> None:
+    """Every table of two columns in its second place."""
+    pair_at, mate, within, base, width, mirror = cells[:6]
     for column in range(len(sizes)):
-        for number in range(pair_at[column], pair_at[column + 1]):
-            if mate[number] > column:
+        for entry in range(pair_at[column], pair_at[column + 1]):
+            if mate[entry] > column:
                 for value in range(sizes[column]):
-                    here = base[column] + value * width[column] + within[number]
-                    for other in range(sizes[mate[number]]):
-                        counts[mirror[number] + other * width[mate[number]] + value] = counts[here + other]
+                    here = base[column] + value * width[column] + within[entry]
+                    for other in range(sizes[mate[entry]]):
+                        counts[mirror[entry] + other * width[mate[entry]] + value] = counts[here + other]
 
 
 def draw_agreeing(
@@ -267,14 +319,11 @@ class Goal:
         """Cells of pairs, in both places; those of triples follow."""
         starts = self._twice + np.cumsum([0, *(table.size for table in self._triples.values())])
         target = np.zeros(int(starts[-1]))
-        entries: list[list[tuple[int, int, Columns, Columns]]] = [[] for _ in sizes]
-        for (columns, table), start in zip(self._triples.items(), starts, strict=False):
-            stride = (table.shape[1] * table.shape[2], table.shape[2], 1)
+        strides = [(table.shape[1] * table.shape[2], table.shape[2], 1) for table in self._triples.values()]
+        entries: list[list[tuple[int, int]]] = [[] for _ in sizes]
+        for number, ((columns, table), start) in enumerate(zip(self._triples.items(), starts, strict=False)):
             for place, column in enumerate(columns):
-                first, second = (at for at in range(3) if at != place)
-                entries[column].append(
-                    (start, stride[place], (columns[first], columns[second]), (stride[first], stride[second]))
-                )
+                entries[column].append((number, strides[number][place]))
             target[start : start + table.size] = table.ravel() / table.sum()
         for column, mine in enumerate(mates):
             lines = target[base[column] : base[column + 1]].reshape(sizes[column], width[column])
@@ -282,43 +331,64 @@ class Goal:
                 table = self.pairs[column, other] if column < other else self.pairs[other, column].T
                 lines[:, place : place + sizes[other]] = table / table.sum()
         self._target = target.astype(np.float32)
-        # by their first other column, so that the last entries of a column are those in which it comes first
-        flat = list(itertools.chain(*(sorted(mine, key=lambda entry: entry[2]) for mine in entries)))
+        flat = list(itertools.chain(*entries))
         mirror = [
             base[other] + places[other][mates[other].index(column)]
             for column, mine in enumerate(mates)
             for other in mine
         ]
+        within = list(itertools.chain(*(place[:-1] for place in places)))
         self.cells = tuple(
-            np.array(part, dtype=np.int64)
+            np.array(part, dtype=np.int32)
             for part in (
                 np.cumsum([0, *(len(mine) for mine in mates)]),
                 list(itertools.chain(*mates)),
-                list(itertools.chain(*(place[:-1] for place in places))),
+                within,
                 base,
                 width,
                 mirror,
                 np.cumsum([0, *(len(mine) for mine in entries)]),
-                [entry[0] for entry in flat],
-                [entry[1] for entry in flat],
-                np.array([entry[2] for entry in flat]).reshape(-1, 2),
-                np.array([entry[3] for entry in flat]).reshape(-1, 2),
+                [number for number, _ in flat],
+                [stride for _, stride in flat],
+                starts[:-1],
+                np.array(list(self._triples)).reshape(-1, 3),
+                np.array(strides).reshape(-1, 3),
             )
         )
-        """By column and other column of a pair, and by column of a triple: where its cells are."""
+        """By column and other column of a pair where its cells are; by column of a triple its number and the step
+        between two values; by number of a triple its first cell, its columns and the steps between their values.
+        """
+        first_places = [
+            (base[column] + place, (column, other, column), (width[column], 1, 0))
+            for column, mine in enumerate(mates)
+            for other, place in zip(mine, places[column], strict=False)
+            if column < other
+        ]
+        every = [*first_places, *zip(starts, self._triples, strides, strict=False)]
+        self._tables = (
+            np.array([begin for begin, _, _ in every], dtype=np.uint32),
+            np.array([columns for _, columns, _ in every], dtype=np.int64).reshape(-1, 3),
+            np.array([stride for _, _, stride in every], dtype=np.uint32).reshape(-1, 3),
+        )
+        """Every table once: its first cell, its columns (of a pair the first again), the steps between their values."""
         self._batch = max(len(target) // _CELLS_A_ROW, 1)
 
     def gap(self, rows: Codes) -> Gap:
         """Count minus target of every cell."""
-        gap = np.zeros(len(self._target), dtype=np.float32)
-        _tally(rows, np.empty(0, dtype=np.float32), self.sizes, self.cells, gap)
+        gap = self._counts(rows, np.empty(0, dtype=np.float32), np.float32)
         gap -= np.float32(len(rows)) * self._target
         return gap
 
+    def _counts(self, rows: Codes, weights: Gap, kind: type[np.floating]) -> npt.NDArray[Any]:
+        counts, others = np.zeros(len(self._target), dtype=kind), np.zeros(len(self._target), dtype=kind)
+        _tally(rows, weights, self._tables, counts, others)
+        counts += others
+        _reflect(self.sizes, self.cells, counts)
+        return counts
+
     def weighted_gap(self, rows: Codes, weights: Gap) -> Gap:
         """The same for rows of different weight; thirds add up only in double precision."""
-        counts = np.zeros(len(self._target))
-        _tally(rows, weights, self.sizes, self.cells, counts)
+        counts = self._counts(rows, weights, np.float64)
         counts -= weights.sum(dtype=np.float64) * self._target
         return counts.astype(np.float32)
 

@@ -16,6 +16,7 @@ from understudy.errors import ParameterError
 from understudy.files import Access, refuse_special, write_file
 
 ENVIRONMENT = "UNDERSTUDY_SERVICE_SECRET"
+_FILE_ENVIRONMENT = f"{ENVIRONMENT}_FILE"
 _BYTES = 32
 
 
@@ -49,14 +50,17 @@ class ServiceSecret:
         return self.mac("mark").hex()
 
     @classmethod
-    def find(cls, path: Path | None, *, may_create: bool) -> "ServiceSecret":
-        """From the environment, else from ``path``; made there when it does not exist and ``may_create``."""
+    def find(cls, path: Path | None, *, beside: Path | None = None, may_create: bool) -> "ServiceSecret":
+        """From the environment, else from a file: ``path``, the one that the environment names, or ``beside`` the
+        database. It is made there when it does not exist and ``may_create``."""
         if text := os.environ.get(ENVIRONMENT):
             return cls(_decoded(text, f"the environment variable {ENVIRONMENT}"))
+        named = os.environ.get(_FILE_ENVIRONMENT)
+        path = path or (Path(named) if named else beside)
         if path is None:
             raise ParameterError(
                 f"no service secret is known; servers that share a PostgreSQL database share it too. Set {ENVIRONMENT} "
-                "to 32 random bytes in base64, or name a file with --secret-file."
+                f"to 32 random bytes in base64, or name a file with --secret-file or {_FILE_ENVIRONMENT}."
             )
         if may_create and not path.exists():
             _create(path)

@@ -34,7 +34,7 @@ class Served:
             1 + Fraction(1, 10**9)
         ):
             raise RefusalError(
-                f"the model {self.name!r} says that an answer costs epsilon {self.model.price_per_call:g}, and its own "
+                f"the model {self.name!r} says that an answer costs epsilon {self.price_epsilon:g}, and its own "
                 f"ledger says {call.epsilon:g}; it was altered. Train it again."
             )
 

@@ -80,7 +80,7 @@ class Store:
         try:
             with _translated(engine):
                 is_new = _has_no_tables(engine)
-                secret = ServiceSecret.find(secret_file or beside, may_create=is_new)
+                secret = ServiceSecret.find(secret_file, beside=beside, may_create=is_new)
                 store = cls(engine, secret)
                 store._set_up()
         except BaseException:

@@ -98,6 +98,8 @@ class Source(ABC):
         self._is_capped = codebook.unit is None
         self.people: Secret[CountTable] | None = None
         """How many people have one record, two, ...; of a capped source whose codebook asks for it."""
+        self.keep: Path | None = None
+        """A folder of the holder in which a long count notes how far it is; without one it begins anew."""
 
     @property
     def opened(self) -> Opened | None:

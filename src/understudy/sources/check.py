@@ -17,6 +17,7 @@ from understudy.parameters import Whole
 from understudy.sources.base import as_codebook
 from understudy.sources.broken_rules import broken_rules
 from understudy.sources.csv_files import PLAIN_FILE, Places, repair_csv, repeated_names
+from understudy.sources.dictionaries import have_one_schema, known_throughout
 from understudy.sources.expressions import as_text, is_known, is_whole, person_of, present, read_day, read_number
 from understudy.sources.faults import engine_errors
 from understudy.sources.files import Opened, files_and_reading, is_database, open_table
@@ -87,7 +88,7 @@ def check_table(what: Any, codebook: Codebook | str | Path, *, table: str | None
         paths, file = files_and_reading(str(what), table, book.file)
         faults = _check_files(paths, replace(book, file=file), most)
         if len(paths) > 1 and not any(fault.is_fatal for fault in faults):
-            faults += _check_together(str(what), book)
+            faults += _check_together(str(what), paths, book)
     return [with_sentence(fault, book) for fault in faults]
 
 
@@ -106,9 +107,11 @@ def _check_files(paths: Sequence[Path], book: Codebook, most: int) -> list[Fault
     return list(merged.values())
 
 
-def _check_together(address: str, book: Codebook) -> list[Fault]:
+def _check_together(address: str, paths: Sequence[Path], book: Codebook) -> list[Fault]:
     """Files that fit one by one may still differ in the order of their columns or in their types."""
     try:
+        if have_one_schema(paths):
+            return []
         opened = open_table(address, file=book.file)
         with engine_errors(repr(address)):
             for batch in batched([column for column in book.described if column.reads == column.name]):
@@ -195,7 +198,9 @@ def check_opened(opened: Opened, book: Codebook, most: int) -> tuple[int, list[F
             return 0, [*faults, Fault(kind="empty file", sentence=f"{opened.label!r} has a header but no rows.")]
         faults += _id_faults(opened, book, most)
         columns = [column for column in book.described if column.name in header and column.reads == column.name]
-        bad = [column for batch in batched(columns) for column in _bad_columns(opened, batch)]
+        sound = known_throughout(opened.parquet, columns)
+        unsure = [column for column in columns if column.name not in sound]
+        bad = [column for batch in batched(unsure) for column in _bad_columns(opened, batch)]
         faults += [fault for batch in batched(bad) for fault in _cell_faults(opened, batch, most)]
         faults += [
             Fault(kind="broken rule", sentence=title, count=count, rows=places, values=values)

@@ -14,9 +14,6 @@ from understudy.codebook.readings import EXCEL, MONTHS, SERIAL, SERIALS, DayPatt
 from understudy.sources.engines import engine_behind, engines
 from understudy.sources.engines.dialect import Dialect
 
-SIGNED = {"uint8": "int16", "uint16": "int32", "uint32": "int64"}
-"""For engines without unsigned integers: the next type that holds the same codes."""
-
 
 def dialect_of(what: Any) -> Dialect:
     """The dialect of the engine that an expression would run on."""

@@ -19,9 +19,12 @@ import pyarrow.parquet as pq
 from understudy.codebook import Codebook, Column
 from understudy.codebook.encode import clamped, encode_value
 from understudy.sources.expressions import stand_in
+from understudy.sources.kinds import PARQUET, file_kind
 from understudy.sources.tables import code_type
 
 Codes = npt.NDArray[np.unsignedinteger]
+_BATCH = 1 << 18
+"""Rows decoded at a time."""
 _MOST_VALUES = 4096
 """Distinct values of a piece of a file; where there are more, looking at each takes longer than an engine does."""
 
@@ -73,14 +76,62 @@ def _fill(out: Codes, values: Any, column: Column, unknown: str, known: dict[Any
     """Write the codes of one column of one piece; False where it has too many values."""
     start = 0
     for chunk in values.chunks:
-        if len(chunk.dictionary) > _MOST_VALUES:
+        if not fill_codes(out[start : start + len(chunk)], chunk, column, unknown, known):
             return False
-        distinct = [*chunk.dictionary.to_pylist(), None]
-        codes = np.array([_code(column, value, unknown, known) for value in distinct], dtype=out.dtype)
-        places = pc.fill_null(chunk.indices, len(distinct) - 1).to_numpy()
-        np.take(codes, places, out=out[start : start + len(chunk)], mode="clip")
         start += len(chunk)
     return True
+
+
+def fill_codes(out: Codes, values: Any, column: Column, unknown: str, known: dict[Any, int]) -> bool:
+    """Write the codes of an array of Arrow's dictionaries; False where it has too many values."""
+    if len(values.dictionary) > _MOST_VALUES:
+        return False
+    distinct = [*values.dictionary.to_pylist(), None]
+    codes = np.array([_code(column, value, unknown, known) for value in distinct], dtype=out.dtype)
+    places = pc.fill_null(values.indices, len(distinct) - 1).to_numpy()
+    np.take(codes, places, out=out, mode="clip")
+    return True
+
+
+def have_one_schema(paths: Sequence[Path]) -> bool:
+    """Whether these are Parquet files with the same columns in the same order and of the same types."""
+    if not all(file_kind(path) == PARQUET for path in paths):
+        return False
+    try:
+        return len({pq.read_schema(path).remove_metadata().to_string() for path in paths}) == 1
+    except (OSError, pa.ArrowException):
+        return False
+
+
+def known_throughout(paths: Sequence[Path], columns: Sequence[Column]) -> set[str]:
+    """Names of those columns of text of which the files hold no value that the codebook does not know.
+
+    A file names the values of a piece before its rows, so that each is looked at once. A column that is not named here
+    may still be sound: its files list a value that no row has, or are not of text.
+    """
+    sound = {column.name: column for column in columns} if paths else {}
+    known: dict[str, dict[Any, int]] = {name: {} for name in sound}
+    try:
+        for path in paths:
+            with pq.ParquetFile(path, read_dictionary=list(sound)) as file:
+                schema = file.schema_arrow
+                for name in list(sound):
+                    if schema.names.count(name) != 1 or not _is_text(schema.field(name).type):
+                        del sound[name]
+                for batch in file.iter_batches(_BATCH, columns=list(sound)) if sound else ():
+                    for name, column in list(sound.items()):
+                        if not _is_known(batch.column(name), column, known[name]):
+                            del sound[name]
+    except (OSError, ValueError, pa.ArrowException):  # the engine says what is wrong
+        return set()
+    return set(sound)
+
+
+def _is_known(values: Any, column: Column, known: dict[Any, int]) -> bool:
+    if len(values.dictionary) > _MOST_VALUES:
+        return False
+    held = [*values.dictionary.to_pylist(), *([None] if values.null_count else [])]
+    return all(_code(column, value, "error", known) != column.size for value in held)
 
 
 def _code(column: Column, value: Any, unknown: str, known: dict[Any, int]) -> int:

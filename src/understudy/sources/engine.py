@@ -24,6 +24,7 @@ from understudy.sources.encoded import EncodedSource
 from understudy.sources.expressions import PERSON, encoded_table, unknown_code
 from understudy.sources.faults import engine_errors
 from understudy.sources.files import Opened
+from understudy.sources.streamed import StreamedTables
 from understudy.sources.tables import DENSE_LIMIT, CountTable, code_type, counts_people, people_table
 
 _ID_BYTES = 32
@@ -57,6 +58,7 @@ class EngineSource(Source):
         self._checked = False
         self._before: Bench | None = None
         self._local: EncodedSource | None = None
+        self._streamed: StreamedTables | None = None
         weakref.finalize(self, forget, self.bench).atexit = False
 
     def materialize(self, report: Report | None = None) -> Any:
@@ -218,12 +220,37 @@ class EngineSource(Source):
         """One GROUP BY per clique over the encoded table, or one pass in memory when it is small."""
         pieces = {number.fine.name for number in self.codebook.smooth}
         with engine_errors("the data"):
+            streamed = self._count_streamed(cliques, report)
+            if streamed is not None:
+                return streamed
             local = self._to_local(report)
             if local is not None:
                 return local.count(cliques, report)
             if any(pieces.intersection(clique) for clique in cliques):
                 self._with_pieces()
-            return self._count_in_engine(cliques, report)
+            tables = self._count_in_engine(cliques, report)
+            if self._streamed is not None:  # other tables of it were counted from the files as they were
+                self._streamed.refuse_changes()
+            return tables
+
+    def _count_streamed(self, cliques: Sequence[Clique], report: Report | None) -> list[Secret[CountTable]] | None:
+        """Tables of a large Parquet file of text, without codes on a disk; None where this is another table."""
+        if self.bench.stays_in_engine or self._local is not None or self.bench.codes is not None or self._has_ids:
+            return None
+        for clique in cliques:
+            self.sizes(clique)  # refuses a column that the codebook does not know
+        if self._streamed is None:
+            rows = rows_of_text(self._parquet, self.rules)
+            if not rows or rows * self._row_bytes() <= self._local_bytes:
+                return None
+            self._streamed = StreamedTables(self._parquet, self.rules, self.unknown)
+        counted = self._streamed.count(cliques, check=not self._checked, keep=self.keep, report=report)
+        if counted is None:
+            return None
+        tables, unknown_values = counted
+        _refuse(unknown_values)
+        self._checked = True
+        return [Secret(table) for table in tables]
 
     def _count_in_engine(self, cliques: Sequence[Clique], report: Report | None) -> list[Secret[CountTable]]:
         """Tables that share columns are counted together and added up here: fewer scans, the same counts."""

@@ -14,7 +14,6 @@ from understudy.codebook.readings import Reading
 from understudy.errors import DataError
 from understudy.parameters import OneOf
 from understudy.sources import dialects
-from understudy.sources.tables import code_type
 
 PERSON = "person"
 """The column of ids in a table of codes."""
@@ -49,7 +48,6 @@ def encoded_columns(
     UNKNOWN.check("unknown", unknown)
     codes = {}
     dialect = dialects.dialect_of(table)
-    signed = not dialect.has_unsigned
     readings = [_reading(column, table[column.reads], unknown) for column in columns]
     repeated = sum(column.size for column in columns if isinstance(column, Number))
     looked_up = {
@@ -73,8 +71,7 @@ def encoded_columns(
         ]
         beside = {name: table[name] for name in beside}
     for place, (column, meaning) in enumerate(zip(columns, readings, strict=True)):
-        kind = code_type(column.size + 1).__name__
-        kind = dialects.SIGNED[kind] if signed else kind
+        kind = dialect.kind_of_codes(column.size)
         if place in looked_up:
             looked = _or_other(column, meaning.value, table[f"{_LOOKED_UP}{place}"])
             code = _or_missing(column, meaning.absent, looked)

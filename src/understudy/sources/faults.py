@@ -37,8 +37,14 @@ def without_secrets(text: str) -> str:
 
 
 def _first_sentence(text: str) -> str:
-    line = next((line.strip() for line in text.splitlines() if line.strip()), "the engine gave no reason")
+    lines = [line.strip() for line in text.splitlines() if line.strip()] or ["the engine gave no reason"]
+    if lines[0].startswith(_OF_JAVA) and len(lines) > 1:  # the reason stands on the next line, after its class
+        lines = [lines[1].lstrip(": ").partition(": ")[2] or lines[1].lstrip(": "), *lines[2:]]
+    line = lines[0]
     return line if line.endswith(".") else line + "."
+
+
+_OF_JAVA = "An error occurred while calling"
 
 
 def _remedy(text: str) -> str:

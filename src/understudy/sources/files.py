@@ -26,12 +26,12 @@ from understudy.sources.csv_files import (
     plain_copy,
     read_dialect,
     repeated_names,
-    unique_names,
 )
 from understudy.sources.engines import engine_of_file
 from understudy.sources.engines.duckdb import connect, remove_folder
 from understudy.sources.engines.kind import Found
 from understudy.sources.faults import engine_errors
+from understudy.sources.frames import labels_of_frame, to_arrow
 from understudy.sources.kinds import file_kind
 from understudy.sources.materialised import Materialised
 
@@ -60,7 +60,7 @@ class Opened:
     file: FileReading = field(default=FileReading(), repr=False)
     """How the file was read, as far as a codebook should keep it."""
     labels: Mapping[str, ColumnLabels] = field(default_factory=dict, repr=False)
-    """What a statistical file says about its columns."""
+    """What a statistical file or a data frame says about its columns."""
 
     def value(self, name: str) -> Any:
         """The column called ``name`` in the header; the engine may know it by a stand-in."""
@@ -150,12 +150,17 @@ def _in_place(found: Found) -> Opened:
 
 
 def _open_frame(what: Any) -> Opened:
-    header, frame = _to_arrow(what)
+    header, frame = to_arrow(what)
     if not header:
         raise DataError("the table has no columns; give one with a header and rows.")
     connection, table = _registered(frame, "the table in memory")
     return Opened(
-        connection=connection, table=table, header=header, label="the table in memory", likely_rows=len(frame)
+        connection=connection,
+        table=table,
+        header=header,
+        label="the table in memory",
+        likely_rows=len(frame),
+        labels=labels_of_frame(what, header, frame),
     )
 
 
@@ -164,30 +169,6 @@ def _registered(frame: Any, label: str) -> tuple[Any, Any]:
     with engine_errors(label):
         connection.con.register("understudy_frame", frame)  # a view of it, not a copy
         return connection, connection.table("understudy_frame")
-
-
-def _to_arrow(what: Any) -> tuple[tuple[str, ...], Any]:
-    """The names as given, and an Arrow table whose names an engine can tell apart."""
-    import pyarrow as pa
-
-    module = type(what).__module__.partition(".")[0]
-    try:
-        if module == "pandas":
-            header = tuple(map(str, what.columns))
-            return header, pa.Table.from_pandas(what.set_axis(unique_names(header), axis=1), preserve_index=False)
-        if module == "polars":
-            what = (what.collect() if hasattr(what, "collect") else what).to_arrow()
-        if isinstance(what, pa.RecordBatch):
-            what = pa.Table.from_batches([what])
-    except pa.ArrowException as reason:
-        first = str(reason).splitlines()[0]
-        raise DataError(f"the data frame cannot be read: {first}. Give every column one type.") from None
-    if isinstance(what, pa.Table):
-        header = tuple(what.column_names)
-        return header, what.rename_columns(unique_names(header))
-    raise DataError(
-        f"a {type(what).__name__} cannot be opened; give a path, a pandas or Polars frame, or an Arrow table."
-    )
 
 
 def is_database(address: str) -> bool:

@@ -103,11 +103,8 @@ def _places(what: Any) -> dict[str, Place]:
     """The tables by their names."""
     if isinstance(what, Mapping):
         return {str(name): Place(what=table) for name, table in what.items()}
-    where = file_address(str(what))
-    if where is not None:
-        with engine_errors(repr(str(what))):
-            listed = tables_in(where)
-        return {_plain(name): Place(what=what, table=name) for name in listed}
+    if (names := table_names(what)) is not None:
+        return {_plain(name): Place(what=what, table=name) for name in names}
     if "://" in str(what):
         raise DataError(
             f"{str(what)!r} is a server: a draft reads levels off the values, and only counts leave a database through "
@@ -120,6 +117,15 @@ def _places(what: Any) -> dict[str, Place]:
             raise DataError(f"{path.name!r} and {Path(places[name].what).name!r} would be one table; move one away.")
         places[name] = Place(what=path)
     return places
+
+
+def table_names(what: Any) -> list[str] | None:
+    """The tables of a database in a file that is named as a whole, in order of name; None for anything else."""
+    where = file_address(str(what))
+    if where is None:
+        return None
+    with engine_errors(repr(str(what))):
+        return tables_in(where)
 
 
 def _plain(name: str) -> str:

@@ -7,6 +7,8 @@ level would be.
 
 import datetime as dt
 import re
+import subprocess
+import sys
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -23,8 +25,29 @@ from understudy.extras import need
 from understudy.sources.csv_files import unique_names
 from understudy.sources.materialised import Materialised
 
-_MOST_BYTES = 1 << 33
-"""A workbook that unpacks to more than 8 GiB is refused: all of it would be held in memory."""
+_MOST_BYTES = 1 << 32
+"""A workbook that unpacks to more than 4 GiB is refused: all of it would be held in memory."""
+_MOST_RATIO, _SMALL = 300, 1 << 26
+"""No sheet of cells is packed better than so; a part of up to 64 MiB may be."""
+_MOST_CELLS = 1 << 26
+"""Between the first and the last cell of a sheet, empty ones too: the parser makes room for all of them."""
+_TRY = """
+import resource, sys
+from python_calamine import CalamineWorkbook
+path, most_bytes, most_cells = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+resource.setrlimit(resource.RLIMIT_AS, (most_bytes, resource.getrlimit(resource.RLIMIT_AS)[1]))
+try:
+    with CalamineWorkbook.from_path(path) as workbook:
+        for name in workbook.sheet_names:
+            sheet = workbook.get_sheet_by_name(name)
+            if sheet.height * sheet.width > most_cells:
+                sys.exit(3)
+except MemoryError:
+    sys.exit(3)
+except Exception:
+    pass
+"""
+"""Opens every sheet where it can do no harm: the parser ends its whole process when it gets no memory."""
 _LOOKED_THROUGH = 50
 """Rows among which the names of the columns are looked for."""
 _UNCOMPUTED = re.compile(rb"<c (?![^>]*t=\"str\")[^>]*>\s*<f[^>]*(?:/>|>[^<]*</f>)\s*(?:<v\s*/>|<v></v>)?\s*</c>")
@@ -38,6 +61,7 @@ def read_workbook(path: Path, reading: FileReading) -> Materialised:
     """One sheet; which one must be said where several have data."""
     need("python_calamine", extra="formats", what="reading a workbook")
     _refuse_bombs(path)
+    _refuse_wide_nothing(path)
     with _calamine_errors(path):
         from python_calamine import CalamineWorkbook
 
@@ -98,11 +122,29 @@ def _refuse_bombs(path: Path) -> None:
     if not zipfile.is_zipfile(path):
         return
     with zipfile.ZipFile(path) as archive:
-        size = sum(info.file_size for info in archive.infolist())
+        parts = archive.infolist()
+    if any(part.file_size > max(_SMALL, _MOST_RATIO * part.compress_size) for part in parts):
+        raise DataError(
+            f"the workbook {str(path)!r} unpacks to more than {_MOST_RATIO} times its size, as no table does; save the "
+            "table as .csv or .parquet."
+        )
+    size = sum(part.file_size for part in parts)
     if size > _MOST_BYTES:
         raise DataError(
             f"the workbook {str(path)!r} unpacks to {size >> 30:,} GiB, and at most {_MOST_BYTES >> 30} are read; save "
             "the table as .csv or .parquet."
+        )
+
+
+def _refuse_wide_nothing(path: Path) -> None:
+    """A cell in the last corner of an empty sheet asks for half a terabyte; a process apart finds that out."""
+    words = [sys.executable, "-I", "-c", _TRY, str(path), str(2 * _MOST_BYTES), str(_MOST_CELLS)]
+    tried = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    if tried.returncode != 0:
+        raise DataError(
+            f"the workbook {str(path)!r} has a sheet of more than {_MOST_CELLS:,} cells between its first and its last "
+            "one, or asks for more memory than a table needs; delete what stands far outside the table, or save the "
+            "table as .csv or .parquet."
         )
 
 

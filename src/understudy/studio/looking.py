@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs
 
 from understudy.errors import UnderstudyError
 from understudy.studio.changes import changing
@@ -22,10 +23,22 @@ def _rows(own: Dataset) -> Any:
     from understudy.facade.peeks import first_rows
 
     address = own.data
+    if several := _tables_together(own):
+        return {"tables": [{"name": name, **_peek(first_rows(address, table=name))} for name in several]}
     if Path(address).is_dir():
         files = [path for path in sorted(Path(address).iterdir()) if path.is_file() and _may_hold_rows(path)]
         return {"tables": [{"name": path.name, **_peek(first_rows(path))} for path in files]}
     return {"tables": [{"name": "", **_peek(first_rows(address, table=own.table))}]}
+
+
+def _tables_together(own: Dataset) -> tuple[str, ...]:
+    """The tables of a whole database of several; none where one table is named, or where there is only one."""
+    from understudy.facade.peeks import tables_in
+
+    if own.table or Path(own.data).is_dir() or parse_qs(own.data.partition("?")[2]).get("table"):
+        return ()
+    names = tables_in(own.data)
+    return names if len(names) > 1 else ()
 
 
 def _may_hold_rows(path: Path) -> bool:
@@ -42,7 +55,7 @@ def _draft(own: Dataset) -> Any:
     from understudy.facade.linked import draft_tables
 
     made: Any
-    if Path(own.data).is_dir():
+    if Path(own.data).is_dir() or _tables_together(own):
         made = draft_tables(own.data, own.codebook)
         told = {"left_out": made.reasons, "guesses": [{"table": name, **asdict(guess)} for name, guess in made.guesses]}
         told["notes"] = made.notes

@@ -40,6 +40,11 @@ class Released:
         return "sha256:" + hashlib.sha256((self.folder / MANIFEST).read_bytes()).hexdigest()
 
     @property
+    def stamp(self) -> str:
+        """Of its files as they are now, without reading them."""
+        return stamp_of(self.folder)
+
+    @property
     def report(self) -> Path:
         """The confidential page about it, made or not."""
         return self.own.path("reports", f"{self.name}.html")
@@ -53,6 +58,13 @@ class Released:
     def is_anonymised(self) -> bool:
         """Whether it holds records of real people, made coarser."""
         return "anonymity" in self.manifest and bool(self.manifest["anonymity"])
+
+
+def stamp_of(folder: Path) -> str:
+    """A digest of names, sizes and times of all files below a folder."""
+    files = [(place, place.stat()) for place in sorted(folder.rglob("*")) if place.is_file()]
+    facts = [(str(place.relative_to(folder)), stat.st_size, stat.st_mtime_ns, stat.st_ino) for place, stat in files]
+    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
 
 
 def all_releases(own: Dataset) -> list[Released]:

@@ -4,6 +4,7 @@ What is told is kept in the folder of the job, so confidential figures stay out 
 """
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 Report = Callable[[str, int, int], None]
@@ -25,7 +26,7 @@ def evaluate(arguments: Arguments, report: Report) -> dict[str, Any]:
     from understudy.facade import linked_looks, looks
 
     if (linked := linked_looks.linked_book(arguments["synthetic"], arguments.get("book"))) is not None:
-        known = ("real", "synthetic", "out", "holdout", "account")
+        known = ("real", "synthetic", "out", "holdout", "board", "account")
         given = {name: arguments[name] for name in known if arguments.get(name) is not None}
         linked_looks.evaluate_linked(**given, book=linked, report=report)
     else:
@@ -43,11 +44,54 @@ def candidates(arguments: Arguments, report: Report) -> dict[str, Any]:
 
 
 def anonymize(arguments: Arguments, report: Report) -> dict[str, Any]:
-    """An anonymised release, checked at once, and its page for the board."""
+    """An anonymised release, checked at once, and its page for the board: a look that the account remembers."""
     from understudy.facade import anonymity
 
-    made = anonymity.anonymize(**arguments, report=report)
+    asked = dict(arguments)
+    page, account = asked.pop("page"), asked.pop("account", None)
+    made = anonymity.anonymize(**asked, report=report)
+    source = {"real": asked["data"], "book": asked["book"], "table": asked.get("table")}
+    anonymity.write_report(**source, release=asked["out"], out=page, account=account, report=report)
     return {**_released(arguments["out"]), "statement": made.release.statement, "certificate": []}
+
+
+def verify(arguments: Arguments, report: Report) -> dict[str, Any]:
+    """Compute again everything that a release states."""
+    return _released(arguments["folder"])
+
+
+def sign(arguments: Arguments, report: Report) -> dict[str, Any]:
+    """Write the passport, sign, and pack what may leave the house."""
+    from understudy.facade import passports
+
+    folder = arguments["folder"]
+    told = _valid(folder)  # before anything is written; signing checks the passport too
+    written = passports.passport(folder)
+    keys = {name: arguments[name] for name in ("key", "new_key") if name in arguments}
+    _, name = passports.sign(folder, **keys)
+    return {**told, "formats": len(written.files), "key": name, "size": _packed(arguments, report)}
+
+
+def pack(arguments: Arguments, report: Report) -> dict[str, Any]:
+    """One zip file of a release that verifies."""
+    return {**_valid(arguments["folder"]), "size": _packed(arguments, report)}
+
+
+def _packed(arguments: Arguments, report: Report) -> int:
+    from understudy.studio import packing
+
+    packed = packing.pack(Path(arguments["folder"]), Path(arguments["packs"]), arguments["base"], report)
+    return packed.stat().st_size
+
+
+def _valid(folder: str) -> dict[str, Any]:
+    from understudy.errors import ReleaseError
+    from understudy.studio.texts import texts
+
+    told = _released(folder)
+    if not told["valid"]:
+        raise ReleaseError(texts("publish")["not_valid"])
+    return told
 
 
 def _released(folder: str) -> dict[str, Any]:
@@ -55,6 +99,8 @@ def _released(folder: str) -> dict[str, Any]:
 
     verdict = releases.verify(folder)
     return {
+        "notices": list(verdict.notices),
+        "signed_by": verdict.signed_by,
         "folder": folder,
         "what": verdict.what,
         "passed": list(verdict.passed),
@@ -68,4 +114,7 @@ KINDS: Mapping[str, Callable[[Arguments, Report], dict[str, Any]]] = {
     "evaluate": evaluate,
     "candidates": candidates,
     "anonymize": anonymize,
+    "verify": verify,
+    "sign": sign,
+    "pack": pack,
 }

@@ -186,10 +186,8 @@ class Dataset:
         """``dataset.toml``: ``title``, ``data`` (path in this folder or address), ``table``, ``holdout``."""
         declared = read_toml(self.path(DECLARED))
         if (written := declared.get("format", FORMAT)) != FORMAT:
-            raise ParameterError(
-                f"{DECLARED} of {self.name!r} is of format {written!r}, not {FORMAT}; use the version that wrote it, "
-                "or a newer one."
-            )
+            words = texts("workspace")["other_format"]
+            raise ParameterError(words.format(file=DECLARED, name=self.name, written=repr(written), known=FORMAT))
         return declared
 
     def declare(self, **changes: str) -> "Dataset":

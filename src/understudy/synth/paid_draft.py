@@ -31,7 +31,7 @@ from understudy.codebook import (
 )
 from understudy.codebook.columns import Role, Text
 from understudy.codebook.unit import unit_faults
-from understudy.errors import DataError, ParameterError, RefusalError
+from understudy.errors import DataError, EmptyDraftError, ParameterError
 from understudy.mechanisms.certificate import half_width
 from understudy.mechanisms.discrete_laplace import scale_for
 from understudy.mechanisms.drafting import (
@@ -228,7 +228,7 @@ def _columns(draft: "_Draft", plan: PaidPlan, names: Sequence[str], report: Repo
         if report:
             report("drafting", number, len(names))
     if not any(column.is_modelled for column in columns):
-        raise RefusalError(
+        raise EmptyDraftError(
             "no column has anything to show at this price; raise epsilon, or write the codebook by hand. What was "
             "charged stays charged, because that nothing shows is an answer."
         )

@@ -122,11 +122,24 @@ class PartedRun(ABC, Generic[Opened]):
     def _interrupted(self, reason: BaseException) -> UnderstudyError:
         """The error for the caller, with how to continue."""
         if not self.is_charged and not self._workshop.is_resumed:
+            if self._workshop.has_counts:
+                return _stopped_counting(reason, self._workshop)
             self._workshop.abandon()
             if isinstance(reason, KeyboardInterrupt):
                 return StoppedError("interrupted; nothing was written and nothing was charged. Run it again.")
             return ReleaseError(f"the release could not be begun ({reason}); nothing was left behind.")
         return interrupted(reason, self._workshop, self._order, paid=self.is_charged)
+
+
+def _stopped_counting(reason: BaseException, workshop: Workshop) -> UnderstudyError:
+    """How to go on with a release that is not paid for yet, and of whose table a part was counted."""
+    rest = (
+        f"what was counted so far is kept in {str(workshop.folder)!r} (confidential, for its owner only), and nothing "
+        "was charged. Run the same command again to go on, or delete that folder."
+    )
+    if isinstance(reason, KeyboardInterrupt):
+        return StoppedError(f"interrupted; {rest}")
+    return ReleaseError(f"the table could not be counted to its end ({reason}); {rest}")
 
 
 def interrupted(reason: BaseException, workshop: Workshop, order: Order, *, paid: bool) -> UnderstudyError:

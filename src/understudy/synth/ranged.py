@@ -143,6 +143,8 @@ class _Run(PartedRun[Source]):
                 warnings = draw_all(drawer, self._job(payment, drawer.step, model.people), order, workshop)
                 return self._finish(payment, warnings, attached(model.measurements))
         source = opened()
+        if self._recipe.route == "N":  # on route S exact counts are what rows are drawn from, and stay off the disk
+            source.keep = workshop.counts_folder
         if isinstance(self._recipe, PLUGS) and _on_spark(source, order.workers):
             return self._on_spark(source)
         fitted = self._fit(source)
@@ -222,6 +224,7 @@ class _Run(PartedRun[Source]):
         if isinstance(fitted, FittedReleased) and self._recipe.route == "N":
             try:
                 write_model(fitted.model, self._workshop.model_path, commit=None)
+                self._workshop.forget_counts()
             except ReleaseError as reason:  # paid for, so it is an interruption and not an end
                 raise OSError(str(reason)) from None
         elif isinstance(fitted, FittedPerturbed):

@@ -74,6 +74,9 @@ class SparkWorkers(Workers):
 
     session: Any
 
+    def __post_init__(self) -> None:
+        _refuse_connect(self.session)
+
     def draw(self, job: PartsJob[Drawer], drawer: Drawer, missing: Sequence[int], report_rows: RowReport) -> None:
         """All parts in one job."""
         context = self.session.sparkContext
@@ -149,6 +152,15 @@ class spark_failures:  # noqa: N801
         reasons = [line for line in lines if "Error" in line and ": " in line and not line.startswith("at ")]
         why = reasons[-1] if reasons else (lines[0] if lines else "Spark gave no reason")
         raise OSError(f"the Spark job failed: {why}") from None
+
+
+def _refuse_connect(session: Any) -> None:
+    """A Spark Connect session speaks to Spark over the network and cannot hand a model to its workers."""
+    if type(session).__module__.startswith("pyspark.sql.connect"):
+        raise ReleaseError(
+            "this is a Spark Connect session, through which no model can be sent to the workers. Start a session on "
+            "the cluster itself (`spark-submit`, or compute of one user), or draw with the local engine."
+        )
 
 
 def workers_for(engine: str, *, count: int | None = None, master: str | None = None, session: Any = None) -> Workers:

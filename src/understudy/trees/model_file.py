@@ -211,7 +211,7 @@ def _something_else(path: Path) -> str:
         return "is empty; train a model with `understudy train`."
     if start.startswith(b"PK"):
         return "is not a score model; if `synth --save-model` wrote it, rows are drawn from it with `understudy draw`."
-    if b"understudy-score-model" in start:
+    if _MARK.encode() in start:
         return "is damaged: it is not whole JSON text. Copy it again."
     return "is not a score model; give the file that `understudy train` wrote."
 

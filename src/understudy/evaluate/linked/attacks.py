@@ -13,8 +13,10 @@ import numpy as np
 from understudy.codebook import Codebook, Column, Ordinal, Role
 from understudy.codebook.columns import Categorical
 from understudy.codebook.views import NONE as NO_ROW
+from understudy.evaluate.holdout import check_holdout
 from understudy.evaluate.linked.rows import NONE, Ints, LinkedRows, follow
 from understudy.evaluate.linked.shares import coarse
+from understudy.evaluate.report.intruder import Attacks, lone_copies
 from understudy.evaluate.risk.gains import Gain, counted_gains
 from understudy.sources.encoded import EncodedSource
 from understudy.sources.tables import code_type
@@ -31,6 +33,30 @@ def person_gains(real: LinkedRows, synthetic: LinkedRows, holdout: LinkedRows) -
     same = "the same values, numbers of rows, and first and last rows"
     says = f"Is this person in the data? Yes, if a synthetic person has {same}."
     return [replace(gains[0], says=says), *gains[1:]]
+
+
+def person_attacks(real: LinkedRows, synthetic: LinkedRows, holdout: LinkedRows | None) -> Attacks:
+    """What is known about risk, in the shape that a verdict on one table is reached from.
+
+    A hold-out whose people are in the data too is refused: it would prove that every release is safe.
+    """
+    person = real.book.person.name
+    sides = [side for side in (real, synthetic, holdout) if side is not None]
+    if not all(side.tables[person].rows for side in sides):
+        return Attacks(level="quick", quasi=(), sensitive=(), gains=None if holdout is None else (), copies=None)
+    truth, copy, *others = (person_records(side) for side in sides)
+    for other in others:
+        check_holdout(truth, other)
+    gains = None if holdout is None else tuple(person_gains(real, synthetic, holdout))
+    copies = lone_copies(truth, copy, others[0] if others else None)
+    book = truth.codebook
+    return Attacks(
+        level="quick",
+        quasi=book.with_role(Role.QUASI_IDENTIFIER),
+        sensitive=book.with_role(Role.SENSITIVE),
+        gains=gains,
+        copies=replace(copies, copies="people have the whole history"),
+    )
 
 
 def person_records(rows: LinkedRows) -> EncodedSource:

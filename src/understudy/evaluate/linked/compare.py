@@ -3,17 +3,22 @@
 Everything here is computed on confidential data and is not covered by the guarantee of the release.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, cast
 
 from understudy.codebook.linked import LinkedCodebook
 from understudy.confidential import Confidential
-from understudy.evaluate.linked.attacks import person_gains
+from understudy.evaluate.board import Board
+from understudy.evaluate.linked.attacks import person_attacks
 from understudy.evaluate.linked.metrics import LINKED, MUST_BE_PERFECT
 from understudy.evaluate.linked.options import LinkedOptions
 from understudy.evaluate.linked.rows import LinkedRows, read_rows
-from understudy.evaluate.metric import Metric, Score
+from understudy.evaluate.linked.uses import linked_uses
+from understudy.evaluate.metric import Metric, Score, json_ready
+from understudy.evaluate.report.intruder import Attacks
+from understudy.evaluate.report.release_facts import ReleaseFacts
+from understudy.evaluate.report.verdicts import Judgement, judge, judgement_dict
 from understudy.evaluate.risk.gains import Gain
 from understudy.sources.base import Report
 
@@ -25,8 +30,16 @@ class LinkedFindings(Confidential):
     scores: tuple[Score, ...]
     real: LinkedRows
     synthetic: LinkedRows
-    gains: tuple[Gain, ...] | None = None
-    """What attacks gain about people in the data; None where nobody was set aside."""
+    board: Board
+    attacks: Attacks
+    judgement: Judgement
+    """One verdict per question, against the limits of the board: the questions and rules of one table."""
+    release: ReleaseFacts | None = None
+
+    @property
+    def gains(self) -> Sequence[Gain] | None:
+        """What attacks gain about people in the data; None where nobody was set aside."""
+        return self.attacks.gains
 
     def score(self, name: str) -> Score:
         """The score of a metric."""
@@ -57,6 +70,8 @@ class LinkedFindings(Confidential):
             "scores": [{**score.to_dict(), "says": LINKED[score.metric].metric.says} for score in self.scores],
             "wrong": list(self.wrong),
             "attacks": None if self.gains is None else [asdict(gain) for gain in self.gains],
+            "board": self.board.to_dict(),
+            "judgement": json_ready(judgement_dict(self.judgement)),
         }
 
 
@@ -84,17 +99,33 @@ def compare_linked(
     holdout: Mapping[str, Any] | None = None,
     label: str | None = None,
     within: float = 30.0,
+    board: Board | None = None,
+    release: ReleaseFacts | None = None,
     report: Report | None = None,
 ) -> LinkedFindings:
     """Compare tables in memory, by the names that the codebook gives them.
 
     ``holdout`` are real people set aside before synthesis, for the task: predict that the next row follows ``within``
-    days, or ``label`` (TABLE.COLUMN=LEVEL).
+    days, or ``label`` (TABLE.COLUMN=LEVEL). ``board`` has the limits that verdicts are held against, ``release`` what
+    the synthetic tables say about themselves.
     """
     sides = [read_rows(tables, book) for tables in (real, synthetic)]
     options = LinkedOptions(
         holdout=None if holdout is None else read_rows(holdout, book, capped=False), label=label, within=within
     )
     scores = linked_scores(sides[0], sides[1], options, report)
-    gains = None if holdout is None else tuple(person_gains(sides[0], sides[1], read_rows(holdout, book)))
-    return LinkedFindings(scores=tuple(scores), real=sides[0], synthetic=sides[1], gains=gains)
+    limits = Board() if board is None else board
+    attacks = person_attacks(sides[0], sides[1], None if holdout is None else read_rows(holdout, book))
+    uses, untested = linked_uses(sides[0], sides[1], scores, limits, report)
+    people = sides[0].tables[book.person.name].rows
+    return LinkedFindings(
+        scores=tuple(scores),
+        real=sides[0],
+        synthetic=sides[1],
+        board=limits,
+        attacks=attacks,
+        judgement=judge(
+            release=release, records=people, uses=uses, attacks=attacks, board=limits, untested=tuple(untested)
+        ),
+        release=release,
+    )

@@ -5,7 +5,6 @@ from dataclasses import asdict
 from importlib import resources
 from typing import Any
 
-from understudy.evaluate.board import Board
 from understudy.evaluate.linked.compare import LinkedFindings
 from understudy.evaluate.linked.metrics import LINKED, MUST_BE_PERFECT
 from understudy.evaluate.linked.metrics.cross_pairs import alone_by_pair
@@ -18,6 +17,8 @@ from understudy.evaluate.linked.pictures import (
 )
 from understudy.evaluate.metric import Metric, Score
 from understudy.evaluate.report.figures import gains_figure
+from understudy.evaluate.report.page import ANSWERS, STATUS
+from understudy.evaluate.report.verdicts import judgement_dict
 from understudy.pages.figures import Figure
 from understudy.pages.numbers import number, percent
 from understudy.pages.shell import MARKER, html_page
@@ -29,7 +30,8 @@ BANNER = (
 _WORST = 15
 _STYLE = "th .says { font-weight: 400; } .one { max-width: 760px; }"
 _SECTIONS = (
-    ("promise", "Promise"),
+    ("verdict", "Decision"),
+    ("promise", "Promise and limits"),
     ("checks", "What must hold"),
     ("numbers", "Numbers of rows"),
     ("pairs", "Across tables"),
@@ -56,13 +58,19 @@ def linked_page(
     ]
     return html_page(
         "linked.html",
-        packages=("understudy.evaluate.linked",),
+        packages=("understudy.evaluate.linked", "understudy.evaluate.report"),
         title="People with histories: synthetic against confidential tables",
         sub=name,
         marker=MARKER,
         style=_STYLE + resources.files("understudy.pages").joinpath("figures.css").read_text(encoding="utf-8"),
         banner=BANNER,
         sections=[one for one in _SECTIONS if one[0] != "task" or "next_event" in scores],
+        judgement=judgement_dict(findings.judgement),
+        board=findings.board.to_dict(),
+        status=STATUS,
+        answers=ANSWERS,
+        knows=bool(findings.attacks.quasi),
+        copies="" if findings.attacks.copies is None else findings.attacks.copies.sentence,
         statement=statement,
         problems=problems,
         verified=verified,
@@ -91,9 +99,9 @@ def linked_page(
 
 
 def _attacks(findings: LinkedFindings) -> Figure | None:
-    """Every attack on the one axis of a report about one table, with the same limit."""
+    """Every attack on the one axis of a report about one table, with the limit of the board."""
     gains = [asdict(gain) for gain in findings.gains or ()]
-    return gains_figure(gains, limit=Board().attack_gain) if gains else None
+    return gains_figure(gains, limit=findings.board.attack_gain) if gains else None
 
 
 def _check(score: Score) -> Mapping[str, Any]:

@@ -5,6 +5,7 @@ Read from confidential rows without a price, for the holder's screen, as for one
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -14,14 +15,12 @@ from understudy.codebook.columns import FINE_DATE, Dates
 from understudy.codebook.joined import plain_levels
 from understudy.codebook.linked_rules import PREVIOUS, is_previous, table_of
 from understudy.codebook.numbers import Number
-from understudy.evaluate.dependencies import Proposal, order_proposal, rules_from
+from understudy.evaluate.dependencies import LEAST, SLIPS, Proposal, order_proposal, rules_from
 from understudy.evaluate.linked.rows import LinkedRows
 from understudy.evaluate.opened import Counts
 
 _MOST_CELLS = 1 << 18
 """Cells of a pair that are counted; dates of many days are compared as they are."""
-_SLIPS, _LEAST = 1 / 1000, 20.0
-"""Share of the rows that may break an order, and breaches that chance would make at least."""
 
 
 def propose_across(rows: LinkedRows) -> list[Proposal]:
@@ -59,16 +58,17 @@ def _of_codes(rows: LinkedRows, table: LinkedTable) -> list[Proposal]:
         grids[first, second] = counts.reshape(sizes)
     rules = tuple(rule for rule in rows.book.rules_on(table.name) if set(rule.columns) <= set(columns))
     proposals = rules_from(Codebook(columns=tuple(columns.values()), constraints=rules), grids)
-    return [proposal for proposal in proposals if _keeps_order(rows, table, proposal, columns)]
+    checked = [_on_numbers(rows, table, proposal, columns) for proposal in proposals]
+    return [each for each in checked if not isinstance(each.rule, Order) or each.exceptions <= SLIPS * each.support]
 
 
-def _keeps_order(rows: LinkedRows, table: LinkedTable, proposal: Proposal, columns: dict[str, Column]) -> bool:
-    """Two numbers that share a bin can still be in the wrong order."""
+def _on_numbers(rows: LinkedRows, table: LinkedTable, proposal: Proposal, columns: dict[str, Column]) -> Proposal:
+    """An order of numbers with the rows that break it: two that share a bin can still be in the wrong order."""
     rule = proposal.rule
     if not isinstance(rule, Order) or not isinstance(columns[rule.low], Number):
-        return True
+        return proposal
     low, high = (rows.steps(name, table.name) for name in (rule.low, rule.high))
-    return int((low > high).sum()) <= _SLIPS * proposal.support
+    return replace(proposal, exceptions=int((low > high).sum()))
 
 
 def _is_fine(column: Column) -> bool:
@@ -92,6 +92,6 @@ def _of_dates(rows: LinkedRows, table: LinkedTable) -> Iterator[Proposal]:
             breaks = int((low > high).sum())
             later = np.searchsorted(np.sort(high), low, side="left")  # of how many others it would be later
             expected = float(later.sum() / max(len(high), 1))
-            if breaks <= _SLIPS * len(low) and expected >= _LEAST:
+            if breaks <= SLIPS * len(low) and expected >= LEAST:
                 rule = Order(low=names[0], relation="<=", high=names[1], origin=Origin.DRAFTED)
                 yield order_proposal(rule, support=len(low), exceptions=breaks, expected=expected)

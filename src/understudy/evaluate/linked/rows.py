@@ -127,8 +127,8 @@ def read_rows(tables: Mapping[str, Any], book: LinkedCodebook, *, capped: bool =
         known = ", ".join(table.name for table in book.tables)
         raise ParameterError(f"the tables hold {', '.join(strange)}, which the codebook does not know; it has {known}.")
     for table in reversed(book.tables):  # children first: a parent may be made of one
-        if table.name not in given or table.made_of is not None:
-            given[table.name] = given.get(table.name) or _made_of_child(table, book, given)
+        if table.name not in given:
+            given[table.name] = _made_of_child(table, book, given)
         given[table.name] = _with_constants(table, book, given)
     faults = [
         f"table {table.name!r} has no column {name!r}."

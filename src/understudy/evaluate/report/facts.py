@@ -6,7 +6,7 @@ by ten right ones.
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Literal
@@ -86,8 +86,13 @@ def off_by(real: float, synthetic: float, limit: float) -> str:
     )
 
 
-def shares_use(columns: Sequence[ColumnFacts], board: Board) -> Use | None:
+def shares_use(columns: Iterable[ColumnFacts], board: Board, title: str = "Shares of single columns") -> Use | None:
     """Every level of every column."""
+    return use_of(title, share_facts(columns, board))
+
+
+def share_facts(columns: Iterable[ColumnFacts], board: Board) -> list[Fact]:
+    """How far each share is off."""
     facts = []
     for column in columns:
         shares = zip(
@@ -96,20 +101,25 @@ def shares_use(columns: Sequence[ColumnFacts], board: Board) -> Use | None:
         for label, a, b in shares:
             says = f"{column.name} = {label}: {off_by(a, b, board.share_error)}"
             facts.append(against(says, abs(float(b - a)), board.share_error))
-    return use_of("Shares of single columns", facts)
+    return facts
 
 
-def pairs_use(pairs: Sequence[PairFacts], board: Board) -> Use | None:
+def pairs_use(pairs: Iterable[PairFacts], board: Board, title: str = "Tables of two columns") -> Use | None:
     """The worst cell of every table of two columns."""
+    return use_of(title, pair_share_facts(pairs, board))
+
+
+def pair_share_facts(pairs: Iterable[PairFacts], board: Board) -> list[Fact]:
+    """How far the share that is off most is off, in each table of two columns."""
     facts = []
     for pair in pairs:
         where = ", ".join(f"{name} = {level}" for name, level in zip(pair.columns, pair.levels, strict=True))
         gap = abs(pair.shares[1] - pair.shares[0])
         facts.append(against(f"{where}: {off_by(*pair.shares, board.share_error)}", gap, board.share_error))
-    return use_of("Tables of two columns", facts)
+    return facts
 
 
-def associations_use(pairs: Sequence[PairFacts], board: Board) -> Use | None:
+def associations_use(pairs: Iterable[PairFacts], board: Board) -> Use | None:
     """How strongly two columns hang together."""
     facts = []
     for pair in pairs:
@@ -149,22 +159,55 @@ def _coefficient(model: Comparison, at: int, z: float, board: Board) -> Fact:
     )
 
 
+_TRAINED = {
+    "train_on_synthetic": ("a classifier ranks people", "auc, trained on real rows"),
+    "next_event": ("a model ranks rows by what follows them", "trained on real rows"),
+}
+"""Metrics of models: who predicts, and the part of the score that was trained on real rows."""
+
+
 def prediction_use(scores: Iterable[Score], board: Board) -> Use | None:
-    """Classifiers tested on people held out."""
+    """Models tested on people held out, those of one table and those of linked ones."""
     facts = []
     for score in scores:
-        trained = score.breakdown.get("auc, trained on real rows", math.nan)
-        if score.metric == "train_on_synthetic" and not math.isnan(score.value) and not math.isnan(trained):
+        who, part = _TRAINED.get(score.metric, ("", ""))
+        trained = score.breakdown.get(part, math.nan)
+        if who and not math.isnan(score.value) and not math.isnan(trained):
             says = (
-                f"a classifier ranks people with {number(score.value)} instead of {number(trained)} of the area under "
-                f"the curve (limit: {number(board.prediction_loss)} less)"
+                f"{who} with {number(score.value)} instead of {number(trained)} of the area under the curve "
+                f"(limit: {number(board.prediction_loss)} less)"
             )
             facts.append(against(says, max(trained - score.value, 0.0), board.prediction_loss))
     return use_of("Prediction", facts)
 
 
 def rows_use(book: Codebook, impossible: ImpossibleRows, rows: tuple[int, int], board: Board) -> Use:
-    """Whether single rows make sense: declared rules, and combinations that no real record has.
+    """Whether single rows make sense: declared rules, and combinations that no real record has."""
+    return sensible_rows([*rule_facts(impossible.breaches), *combination_facts(book, impossible, rows, board)])
+
+
+def sensible_rows(facts: Sequence[Fact]) -> Use:
+    """All that was found about single rows; that nothing was found is a fact, too."""
+    none = Fact(says="no row has a combination that no real record has, or breaks a declared rule", severity=0.0)
+    use = use_of("Single rows that make sense", facts or [none])
+    assert use is not None
+    return use
+
+
+def rule_facts(broken: Mapping[str, float]) -> list[Fact]:
+    """Declared rules that rows break, by title: every one is beyond."""
+    return [
+        never(f"the declared rule '{title}' is broken by {count:,.0f} rows") for title, count in broken.items() if count
+    ]
+
+
+def never(says: str) -> Fact:
+    """Something that must not be at all."""
+    return Fact(says=f"{says} (limit 0)", severity=math.inf, held="beyond")
+
+
+def combination_facts(book: Codebook, impossible: ImpossibleRows, rows: tuple[int, int], board: Board) -> list[Fact]:
+    """Combinations that no real record has.
 
     A combination that is merely rare may be absent from the data. Were it as frequent in both tables, all of its c
     rows would stand in the synthetic one with probability (m / (n + m))^c; below 1 in 20 over all pairs of levels, it
@@ -173,13 +216,7 @@ def rows_use(book: Codebook, impossible: ImpossibleRows, rows: tuple[int, int], 
     n, m = rows
     sizes = [book.column(name).size for name in book.names]
     pairs = sum(a * b for k, a in enumerate(sizes) for b in sizes[:k])
-    facts = [
-        Fact(
-            says=f"the declared rule '{title}' is broken by {count:,} rows (limit 0)", severity=math.inf, held="beyond"
-        )
-        for title, count in impossible.breaches.items()
-        if count
-    ]
+    facts = []
     for one in impossible.combinations:
         pair = " and ".join(f"{name} = {level}" for name, level in zip(one.columns, one.levels, strict=True))
         share = one.synthetic / m
@@ -191,10 +228,7 @@ def rows_use(book: Codebook, impossible: ImpossibleRows, rows: tuple[int, int], 
         facts.append(
             Fact(says=says, severity=severity if beyond else min(severity, 1.0), held="beyond" if beyond else "within")
         )
-    none = Fact(says="no row has a combination that no real record has, or breaks a declared rule", severity=0.0)
-    use = use_of("Single rows that make sense", facts or [none])
-    assert use is not None
-    return use
+    return facts
 
 
 def plain_term(term: str) -> str:

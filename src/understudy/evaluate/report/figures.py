@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from understudy.evaluate.risk.intervals import Z95
 from understudy.pages.drawings import Difference, Dot, difference_bars, heat_map, interval_axis
 from understudy.pages.figures import Figure
 from understudy.pages.numbers import number, percent, points
@@ -10,7 +11,6 @@ from understudy.pages.numbers import number, percent, points
 _WORST, _LEVELS = 8, 12
 _ROWS = 200
 """Lines of a table on the page; the JSON document has all."""
-_LONE = 1.96
 
 
 def attacks_figure(doc: Mapping[str, Any]) -> Figure | None:
@@ -60,7 +60,7 @@ def _levels(column: Mapping[str, Any]) -> list[tuple[str, float, float, float]]:
     n, m = sum(column["real"]), sum(column["synthetic"])
     shares = [(a / n, b / m) for a, b in zip(column["real"], column["synthetic"], strict=True)]
     return [
-        (label, a, b, _LONE * (a * (1 - a) / m) ** 0.5) for label, (a, b) in zip(column["labels"], shares, strict=True)
+        (label, a, b, Z95 * (a * (1 - a) / m) ** 0.5) for label, (a, b) in zip(column["labels"], shares, strict=True)
     ]
 
 

@@ -84,6 +84,12 @@ def gather(
     holdout = None if holdout is None else Remembered(holdout)
     columns = [column_facts(book, name, truth[name], copy[name]) for name in book.names]
     notes = _notes(book, truth, copy, release)
+    if book.unit is not None and holdout is not None:
+        notes.append(
+            "Attacks and their intervals count records, and a person may have several. Hold out whole people: nobody "
+            "checked that no person is both in the data and held out, and where one is, attacks gain less than they "
+            "should."
+        )
     pairs = pair_facts(real, synthetic, report=report)
     if left_out := len(book.names) * (len(book.names) - 1) // 2 - len(pairs):
         notes.append(f"{left_out} pairs of columns have too many combinations to be compared cell by cell.")

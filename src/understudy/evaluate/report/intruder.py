@@ -23,6 +23,8 @@ class LoneCopies:
     """Lower end of the 95 % interval of their difference."""
     held_out: bool
     """Whether chance was measured on people held out; else from the data themselves, one record left out at a time."""
+    copies: str = "rows equal the record"
+    """What is a copy: of linked tables, people with the whole history."""
 
     def held(self, board: Board) -> Held:
         """Against the limit of the board."""
@@ -33,7 +35,7 @@ class LoneCopies:
         """In words."""
         where = "among people held out" if self.held_out else "by chance, judged from the data alone"
         return (
-            f"{percent(self.share)} of the synthetic rows equal the record of exactly one person, "
+            f"{percent(self.share)} of the synthetic {self.copies} of exactly one person, "
             f"{percent(self.chance)} {where}"
         )
 

@@ -19,7 +19,7 @@ from understudy.pages.numbers import number
 
 Section = tuple[str, str, Sequence[Figure]]
 STATUS = {"good": "Yes", "bad": "No", "open": "Open"}
-_ANSWERS = {"good": "within the limits", "bad": "beyond a limit", "open": "not known"}
+ANSWERS = {"good": "within the limits", "bad": "beyond a limit", "open": "not known"}
 
 
 def report_page(doc: Mapping[str, Any], *, more: Sequence[Section] = ()) -> str:
@@ -41,7 +41,7 @@ def report_page(doc: Mapping[str, Any], *, more: Sequence[Section] = ()) -> str:
         banner=BANNER.removeprefix("Confidential. "),
         sections=_sections(doc, models=bool(models), more=more),
         status=STATUS,
-        answers=_ANSWERS,
+        answers=ANSWERS,
         attacks=attacks_figure(doc),
         worst=worst_figures(doc),
         model_figures=models,

@@ -36,9 +36,15 @@ class PairFacts:
     shares: tuple[float, float] = (0.0, 0.0)
 
 
-def pair_facts(real: Source, synthetic: Source, *, report: Report | None = None) -> list[PairFacts]:
-    """All pairs small enough to be laid out, in the order of the codebook."""
-    pairs = tables_of_width(real.codebook, 2)
+def pair_facts(
+    real: Source,
+    synthetic: Source,
+    *,
+    pairs: Sequence[tuple[str, ...]] | None = None,
+    report: Report | None = None,
+) -> list[PairFacts]:
+    """All pairs small enough to be laid out, in the order of the codebook; or these."""
+    pairs = tables_of_width(real.codebook, 2) if pairs is None else pairs
     facts: list[PairFacts] = []
     for start in range(0, len(pairs), _BATCH):
         batch = pairs[start : start + _BATCH]

@@ -1,6 +1,7 @@
 """What a release says about itself, checked before a report repeats it."""
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from glob import escape
 from pathlib import Path
@@ -68,11 +69,22 @@ def table_of(folder: Path, manifest: dict[str, Any]) -> str:
 def _facts(folder: Path) -> ReleaseFacts:
     verdict = verify_release(folder)
     manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    return stated(manifest, verdict.problems, table=table_of(folder, manifest))
+
+
+@loader("the release", remedy="take the folder again from where it was published.", error=ReleaseError)
+def linked_facts(folder: Path, problems: Sequence[str]) -> ReleaseFacts:
+    """What a release of linked tables says, with what of it did not verify; its tables have files of their own."""
+    return stated(json.loads((folder / MANIFEST).read_text(encoding="utf-8")), problems, table=str(folder))
+
+
+def stated(manifest: Mapping[str, Any], problems: Sequence[str], *, table: str) -> ReleaseFacts:
+    """What a manifest says."""
     repeated = ("statement", "method", "guarantee", "created", "randomness", "account", "parameters")
     return ReleaseFacts(
         **{name: manifest[name] for name in repeated},
         codebook=manifest["codebook"]["digest"],
         warnings=tuple(manifest.get("warnings", ())),
-        problems=verdict.problems,
-        table=table_of(folder, manifest),
+        problems=tuple(problems),
+        table=table,
     )

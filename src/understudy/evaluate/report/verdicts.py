@@ -178,6 +178,9 @@ def _intruder(attacks: Attacks, board: Board) -> Verdict:
     if attacks.gains is None:
         answer = "Gains were not measured: nobody was held out to compare with (--holdout)."
         return Verdict(question=question, status="open", answer=answer, points=points)
+    if not facts:
+        answer = "No attack could be tried: a table of people is empty."
+        return Verdict(question=question, status="open", answer=answer, points=points)
     if not attacks.sensitive:
         points = (*points, "No column is declared sensitive, so nobody guessed at one.")
     if any(fact.held == "open" for fact in facts):

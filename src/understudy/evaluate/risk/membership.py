@@ -98,7 +98,8 @@ def membership(
         rate,
         {"accuracy": rate.value, "true positives": float(hits), "false positives": float(alarms)},
         note=f"{2 * runs} runs of {recipe.name} with {rows:,} rows each, half of them for testing, one target record: "
-        "the one whose values are rarest. A low number is no proof of privacy: another attacker may do better.",
+        f"{'the one whose values are rarest' if target is None else 'as given'}. A low number is no proof of privacy: "
+        "another attacker may do better.",
     )
 
 

@@ -1,11 +1,11 @@
 """Risk-utility maps as figures: a measure against epsilon, one line per method, with error bars over the repeats."""
 
 import math
-import re
 import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from understudy.evaluate.report.facts import plain_term
 from understudy.evaluate.report.glossary import metric_named, title_of
 from understudy.evaluate.rumap.aside import GAIN
 from understudy.pages.drawings import Dot, Series, interval_axis, xy_chart
@@ -167,14 +167,14 @@ def _coefficients(doc: Mapping[str, Any]) -> list[Figure]:
 def _multiples(key: str, doc: Mapping[str, Any], formula: str, epsilon: float) -> Figure | None:
     start = f"coefficient: {formula}: "
     real = {name.removeprefix(start): value for name, value in doc["coefficients"].items() if name.startswith(start)}
-    dots: dict[str, list[Dot]] = {_plain(term): [] for term in real}
+    dots: dict[str, list[Dot]] = {plain_term(term): [] for term in real}
     rows = []
     for place, method in enumerate(doc["methods"]):
         for term, unit in real.items():
             at = [point for point in points(doc, method, start + term) if point[0] == epsilon]
             if at and unit:
                 middle, half = at[0][1] / unit, at[0][2] / abs(unit)
-                dots[_plain(term)].append(Dot(value=middle, low=middle - half, high=middle + half, series=place))
+                dots[plain_term(term)].append(Dot(value=middle, low=middle - half, high=middle + half, series=place))
                 rows.append((method, term, number(middle)))
     shown = [dot.value for own in dots.values() for dot in own]
     if not shown:
@@ -198,15 +198,6 @@ def _multiples(key: str, doc: Mapping[str, Any], formula: str, epsilon: float) -
         header=("method", "coefficient", "multiple"),
         rows=rows,
     )
-
-
-def _plain(term: str) -> str:
-    """A term of a model as a person would say it.
-
-    >>> _plain("pay[T.self pay]"), _plain("age")
-    ('pay = self pay', 'age')
-    """
-    return re.sub(r"\[T\.(.*?)\](?=:|$)", r" = \1", term)
 
 
 def _within(shown: Sequence[float]) -> tuple[tuple[float, float], str]:

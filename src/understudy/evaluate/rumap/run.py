@@ -129,7 +129,7 @@ def _stream(purpose: str, seed: int | None) -> Stream:
 
 
 def _fingerprint(real: Source) -> str:
-    """Of codebook and one-way counts: runs on another table are not mixed in."""
+    """Of codebook and one-way counts: runs on a table with other shares are not mixed in."""
     book = real.codebook
     digest = hashlib.sha256(book.digest.encode())
     for table in open_grids(real, [[column.name] for column in real.counted]):

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from understudy.errors import ParameterError
-from understudy.evaluate.checks import check_column
+from understudy.evaluate.checks import check_column, check_comparable
 from understudy.evaluate.metric import Metric, Score
 from understudy.evaluate.opened import open_grids
 from understudy.evaluate.utility.measure import measures
-from understudy.evaluate.utility.tables import JOIN, counted, grids, tables_of_width
+from understudy.evaluate.utility.tables import JOIN, counted, tables_of_width
 from understudy.mechanisms.selection_scores import mutual_information
 from understudy.sources.base import Clique, Source
 from understudy.sources.tables import CountTable
@@ -137,7 +137,7 @@ def information(real: Source, synthetic: Source, *, rest: Mapping[str, Sequence[
         keys: Mapping[str, Sequence[str]] = {name: [other for other in names if other != name] for name in names}
     else:
         if rest is None:
-            grids(real, synthetic, [])  # the tables must be comparable before one of them is searched
+            check_comparable(real, synthetic)  # before one of them is searched
         keys = strongest(real) if rest is None else rest
         if not keys:
             return INFORMATION.undefined("no two columns are small enough together.")

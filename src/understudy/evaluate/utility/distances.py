@@ -188,16 +188,16 @@ def _conditional(metric: Metric, which: str, real: Source, synthetic: Source, co
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison:
+class MeanErrors:
     """Errors averaged over columns and over ordered pairs of columns."""
 
     marginal_mae: float
     conditional_mae: float
 
 
-def compare(real: Source, synthetic: Source) -> Comparison:
+def compare(real: Source, synthetic: Source) -> MeanErrors:
     """Mean absolute error of all one-way tables, and of all conditionals of one column given another."""
-    return Comparison(
+    return MeanErrors(
         marginal_mae=marginal_mae(real, synthetic).value, conditional_mae=conditional_mae(real, synthetic).value
     )
 

@@ -199,7 +199,7 @@ def auc(score: Floats, yes: Floats, no: Floats) -> float:
 
 
 def _in_blocks(rows: int, work: Callable[[slice], T]) -> list[T]:
-    """``one`` of every block of records, in order, on all cores."""
+    """``work`` of every block of records, in order, on all cores."""
     parts = [slice(start, min(start + _BLOCK, rows)) for start in range(0, rows, _BLOCK)] or [slice(0, 0)]
     if len(parts) == 1:
         return [work(parts[0])]

@@ -55,7 +55,7 @@ LASSO_AUC = Metric(
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Trained:
+class Prepared:
     """A table ready for a model: distinct records of the features with the target's codes beside them."""
 
     codes: Codes
@@ -87,7 +87,7 @@ class Path:
 
 def prepare(
     real: Source, synthetic: Source, target: str, usable: npt.NDArray[np.bool_]
-) -> tuple[Design, Trained, Trained]:
+) -> tuple[Design, Prepared, Prepared]:
     """Dummies of all other columns, and both tables; records whose target is not usable are left out."""
     check_comparable(real, synthetic)
     check_column(real, target, called="target")
@@ -102,7 +102,7 @@ def prepare(
         table: Records = records(source, (*features, target))
         kept = table.where(usable[table.codes_of(target)])
         codes = np.ascontiguousarray(kept.codes[:, :-1])
-        sides.append(Trained(codes=codes, target=kept.codes_of(target), weights=kept.weights))
+        sides.append(Prepared(codes=codes, target=kept.codes_of(target), weights=kept.weights))
     sizes = [book.column(name).size for name in features]
     margins = [np.bincount(sides[0].codes[:, j], sides[0].weights, minlength=size) for j, size in enumerate(sizes)]
     extra = [np.bincount(sides[1].codes[:, j], sides[1].weights, minlength=size) for j, size in enumerate(sizes)]
@@ -111,7 +111,7 @@ def prepare(
     return design, sides[0], sides[1]
 
 
-def largest_penalty(design: Design, side: Trained, response: Floats) -> float:
+def largest_penalty(design: Design, side: Prepared, response: Floats) -> float:
     """The smallest penalty per row that leaves nothing but the intercept."""
     mean = np.average(response, weights=side.weights)
     pull = moments(design, side.codes, side.weights * (response - mean)) / side.weights.sum()

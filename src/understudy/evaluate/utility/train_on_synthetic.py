@@ -15,7 +15,7 @@ from understudy.errors import DataError, ParameterError
 from understudy.evaluate.checks import check_comparable, check_rows, check_same_columns
 from understudy.evaluate.holdout import check_holdout
 from understudy.evaluate.metric import Metric, Score
-from understudy.evaluate.risk.intervals import Rate
+from understudy.evaluate.risk.intervals import Z95, Rate
 from understudy.evaluate.utility.dummies import MOST_LEVELS, Design, auc, logistic_newton
 from understudy.evaluate.utility.measure import measures
 from understudy.evaluate.values import Event, Records, event_of, records
@@ -75,7 +75,7 @@ def train_on_synthetic(
         parts[f"accuracy, trained on {name} rows"] = float(test.weights[right].sum() / test.rows)
     parts["accuracy of the more common answer"] = float(max(ups.sum(), downs.sum()) / test.rows)
     area = parts["auc, trained on synthetic rows"]
-    half = 1.96 * auc_error(area, float(ups.sum()), float(downs.sum()))
+    half = Z95 * auc_error(area, float(ups.sum()), float(downs.sum()))
     rate = Rate(value=area, low=max(area - half, 0.0), high=min(area + half, 1.0))
     return TRAIN_ON_SYNTHETIC.score(rate, parts, note=" ".join(notes))
 

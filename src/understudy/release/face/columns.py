@@ -70,7 +70,8 @@ def _counts(column: Column, files: Sequence[Path]) -> Counts:
     """How many rows have each code."""
     counts = np.zeros(column.size, dtype=np.int64)
     for path in files:
-        values = pyarrow.parquet.read_table(path, columns=[column.name]).column(column.name)
+        # text comes as dictionaries: each level is looked at once, and not in every row
+        values = pyarrow.parquet.read_table(path, columns=[column.name], read_dictionary=[column.name])[column.name]
         if isinstance(column, Number) and pa.types.is_primitive(values.type):
             numbers = values.drop_null().cast(pa.float64()).to_numpy()
             if column.missing_code is not None:

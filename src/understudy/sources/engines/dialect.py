@@ -16,11 +16,14 @@ import ibis
 from understudy.codebook import Number
 from understudy.codebook.encode import spelling
 from understudy.codebook.readings import BLANKS, LOWER, UPPER
+from understudy.sources.tables import code_type
 
 NUMBER = r"^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?$"
 _SURELY_FITS = r"^[+-]?[0-9]{0,50}[.]?[0-9]{0,50}([eE][+-]?0*(1?[0-9]{1,2}|2[0-4][0-9]))?$"
 """Neither overflows nor underflows a double, both of which some engines take for an error."""
 _SURELY_ZERO = r"^[+-]?[0-9]{0,50}[.]?[0-9]{0,50}[eE]-0*([4-9][0-9]{2}|[1-9][0-9]{3,})$"
+SIGNED = {"uint8": "int16", "uint16": "int32", "uint32": "int64"}
+"""For engines without unsigned integers: the next type that holds the same codes."""
 _EPOCH = dt.date(1970, 1, 1).toordinal()
 
 
@@ -41,6 +44,15 @@ class Dialect:
     """Whether there are unsigned integers for codes."""
     joins_lists = False
     """Whether very many levels are looked up in a table of their own."""
+
+    def kind_of_codes(self, largest: int) -> str:
+        """The smallest type for codes from 0 to ``largest``.
+
+        >>> Dialect().kind_of_codes(200), GuardedDialect().kind_of_codes(25)
+        ('uint8', 'int16')
+        """
+        kind = code_type(largest + 1).__name__
+        return kind if self.has_unsigned else SIGNED[kind]
 
     def sha256(self, text: Any) -> Any:
         """The digest of a text in UTF-8, something to sort by."""

@@ -5,6 +5,8 @@ said. The codes that it keeps are of that one state.
 """
 
 import os
+import shutil
+import socket
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,6 +24,10 @@ from understudy.sources.engines.dialect import NUMBER, Dialect, temporary_name
 from understudy.sources.engines.kind import Address, Engine, Found
 from understudy.sources.faults import engine_errors
 
+_CONNECT_SECONDS = 10
+_MASTERS = ("local", "spark://", "yarn", "k8s://")
+_MOST_IN_A_BYTE = 127
+
 
 @ibis.udf.scalar.builtin  # type: ignore[untyped-decorator]
 def sha2(text: str, bits: int) -> str:  # type: ignore[empty-body]
@@ -30,6 +36,10 @@ def sha2(text: str, bits: int) -> str:  # type: ignore[empty-body]
 
 class _SparkDialect(Dialect):
     has_unsigned = False
+
+    def kind_of_codes(self, largest: int) -> str:
+        """A signed byte where it is enough: half the memory of the workers."""
+        return "int8" if largest <= _MOST_IN_A_BYTE else super().kind_of_codes(largest)
 
     def sha256(self, text: Any) -> Any:
         return sha2(text, 256)
@@ -127,6 +137,10 @@ class _Spark(Engine):
             ("sparkcontext was shut down", "answer from java side is empty"),
             "The database went away while it was asked; nothing was released. Run again when it is back.",
         ),
+        (
+            ("java_gateway_exited",),
+            "Spark's own words stand above this line. Is it Java 17 or later, and are Spark's settings right?",
+        ),
     )
 
     def failures(self) -> tuple[type[BaseException], ...]:
@@ -212,6 +226,9 @@ def spark_session(master: str | None = None) -> Any:
                 f"this process works on the Spark master {running!r} already, not {master!r}; stop it first."
             )
         return active
+    if master is not None:
+        _refuse_master(master)
+    _refuse_without_java()
     settings = {"sql.session.timeZone": "UTC", "ui.showConsoleProgress": "false", "log.level": "ERROR"}
     if master is None or master.startswith("local"):
         settings |= {"ui.enabled": "false", "driver.host": "127.0.0.1", "driver.bindAddress": "127.0.0.1"}
@@ -222,6 +239,58 @@ def spark_session(master: str | None = None) -> Any:
         builder = builder.master(master)
     with engine_errors(f"the Spark master {master or 'of the environment'}"):
         return builder.getOrCreate()
+
+
+def _refuse_master(master: str) -> None:
+    """A master that cannot be, or that nobody answers for: Spark itself would try for a minute and give no reason."""
+    if not master.startswith(_MASTERS):
+        raise DataError(
+            f"{master!r} is not the name of a Spark master; write spark://HOST:PORT, yarn, k8s://HOST:PORT or local[2]."
+        )
+    if master == "yarn" and not {"HADOOP_CONF_DIR", "YARN_CONF_DIR"} & set(os.environ):
+        raise DataError(
+            "Spark finds the resource manager of `yarn` by the folder of its settings, and neither HADOOP_CONF_DIR nor "
+            "YARN_CONF_DIR is set. Set one of them."
+        )
+    if not master.startswith("spark://"):
+        return
+    places = [_place(master, text) for text in master.removeprefix("spark://").split(",")]
+    reasons = []
+    for host, port in places:  # several where one may stand in for the other
+        try:
+            with socket.create_connection((host, port), timeout=_CONNECT_SECONDS):
+                return
+        except OSError as reason:
+            reasons.append(f"{host}:{port}: {reason.strerror or reason}")
+    raise DataError(
+        f"the Spark master {master} cannot be reached ({'; '.join(reasons)}). Is it running, is the address right, and "
+        "may it be reached from here?"
+    )
+
+
+def _place(master: str, text: str) -> tuple[str, int]:
+    host, _, port = text.strip().rpartition(":")
+    if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 1 << 16:
+        raise DataError(f"the Spark master {master!r} names no port; write spark://HOST:PORT, for example :7077.")
+    return host.strip("[]"), int(port)
+
+
+def _refuse_without_java() -> None:
+    """Say so before Spark's start script does, in words of its own shell. Under `spark-submit` Java runs already."""
+    if "PYSPARK_GATEWAY_PORT" in os.environ:
+        return
+    home = os.environ.get("JAVA_HOME")
+    if shutil.which("java", path=str(Path(home) / "bin")) if home else shutil.which("java"):
+        return
+    lacking = (
+        f"JAVA_HOME is {home!r}, where there is no bin/java"
+        if home
+        else "there is no `java` on the PATH, and JAVA_HOME is not set"
+    )
+    raise DataError(
+        f"Spark runs on Java 17 or later, also on the machine that starts it, and {lacking}. Install Java (for example "
+        "`apt-get install default-jre-headless`), or set JAVA_HOME to where it is."
+    )
 
 
 ENGINE = _Spark()

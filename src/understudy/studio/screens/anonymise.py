@@ -119,6 +119,7 @@ def make(request: Request, dataset: str) -> Response:
         "quasi": quasi,
         "out": own.shown(own.releases / name),
         "page": own.shown(own.reports / f"{name}.html"),
+        **({"account": own.shown(own.account)} if own.account.is_file() else {}),
     }
     return _start(request, own, "anonymize", asked, _equivalent(own, way, quasi, name))
 
@@ -129,11 +130,12 @@ def _equivalent(own: Dataset, way: dict[str, Any], quasi: list[str], name: str) 
     how = "--mondrian" if way.get("mondrian") else f"--suppression {way['suppression']:g}"
     words = "mondrian=True" if way.get("mondrian") else f"suppression={way['suppression']:g}"
     known = ",".join(quasi) or "COLUMNS"
+    account = f" --account {own.shown(own.account)}" if own.account.is_file() else ""
     return Equivalent(
         commands=(
             *plans.making(own, own.releases, own.reports),
-            f"understudy anonymize run {data} -c {book} --quasi {known} --k {way['k']} {how} -o {folder} "
-            f"--report {report}",
+            f"understudy anonymize run {data} -c {book} --quasi {known} --k {way['k']} {how} -o {folder}",
+            f"understudy anonymize report {data} {folder} -c {book} -o {report}{account}",
         ),
         python=(
             "import understudy as us",

@@ -60,8 +60,7 @@ def make(request: Request) -> Response:
         address = root.address(words)
     except (OutsideRootError, ParameterError) as reason:
         raise FieldError("other", str(reason)) from None
-    place = address.removeprefix("duckdb://").partition("?")[0]
-    if "://" not in place and not Path(place).exists() and not _has_match(place):
+    if not _is_there(address):
         raise FieldError("other" if form["other"] else "", texts("data")["new"]["no_file"].format(file=words[:200]))
     name = form["name"] or _name_from(words)
     own = new_dataset(root, name, title=form["title"], data=_from_its_folder(words), table=form["table"])
@@ -98,14 +97,17 @@ def show(request: Request, dataset: str) -> Response:
     own = dataset_of(request, dataset)
     has_book = own.codebook.is_file()
     book = load_book(own) if has_book else None
-    is_linked = Path(own.data).is_dir() or hasattr(book, "tables")
+    look = find_look(own, "rows")
+    several = [table["name"] for table in (look.seen or {}).get("tables", ())] if not own.table else []
+    is_linked = Path(own.data).is_dir() or hasattr(book, "tables") or len(several) > 1
     return page(
         request,
         "data",
         audience=Audience.CONFIDENTIAL,
         equivalent=_same(own),
         dataset=own,
-        look=find_look(own, "rows"),
+        look=look,
+        in_database=several if len(several) > 1 and not Path(own.data).is_dir() else [],
         drafting=find_look(own, "draft"),
         has_book=has_book,
         is_linked=is_linked,
@@ -115,6 +117,8 @@ def show(request: Request, dataset: str) -> Response:
         options=options_of(own),
         names=READING,
         place=_shown_address(own),
+        kept_back="" if own.holdout is None else shown_data(own.root, own.holdout),
+        files=[own.root.relative(path) for path in own.root.row_files()],
     )
 
 
@@ -189,6 +193,34 @@ def caps(request: Request, dataset: str) -> Response:
             set_cap(own.codebook, name, int(words))
     say(request, texts("data")["linked"]["saved"])
     return go(f"/d/{own.name}/data")
+
+
+@router.post("/d/{dataset}/data/holdout")
+def holdout(request: Request, dataset: str) -> Response:
+    """Records that were kept back before synthesis: reports compare attacks with people outside the data."""
+    own, form, words = dataset_of(request, dataset), form_of(request), texts("data")["holdout"]
+    named = form["holdout"]
+    if not named:
+        own.declare(holdout="")
+        say(request, words["taken_back"])
+        return go(f"/d/{own.name}/data")
+    try:
+        address = own.root.address(named)
+    except (OutsideRootError, ParameterError) as reason:
+        raise FieldError("holdout", str(reason)) from None
+    if not _is_there(address):
+        raise FieldError("holdout", texts("data")["new"]["no_file"].format(file=named[:200]))
+    if address == own.data:
+        raise FieldError("holdout", words["same"])
+    own.declare(holdout=_from_its_folder(named))
+    say(request, words["set"].format(place=named))
+    return go(f"/d/{own.name}/data")
+
+
+def _is_there(address: str) -> bool:
+    """Whether files lie at an address; servers are asked when they are read."""
+    place = address.removeprefix("duckdb://").partition("?")[0]
+    return "://" in place or Path(place).exists() or _has_match(place)
 
 
 @router.post("/d/{dataset}/data/draft")

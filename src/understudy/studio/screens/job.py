@@ -20,7 +20,9 @@ router = APIRouter()
 _OFTEN = 0.5
 _LONGEST = 45.0
 """Seconds of one stream of events: the server cuts off whatever takes a minute, and a browser calls that an error."""
-STEP_OF = {"synthesize": "release", "evaluate": "report", "candidates": "", "anonymize": ""}
+STEP_OF = {"synthesize": "release", "evaluate": "report", "candidates": "", "anonymize": ""} | dict.fromkeys(
+    ("verify", "sign", "pack"), "publish"
+)
 """The step of the path that a kind of work belongs to."""
 
 
@@ -90,7 +92,7 @@ def _values(own: Dataset, job: Job) -> dict[str, Any]:
     state = job.state
     fact = None if state is JobState.RUNNING else job.charge_fact()
     told = job.result.get("told", {})
-    folder = job.arguments.get("out", "")
+    folder = job.arguments.get("out", job.arguments.get("folder", ""))
     return {
         "job": job,
         "state": state.value,
@@ -100,5 +102,5 @@ def _values(own: Dataset, job: Job) -> dict[str, Any]:
         "steps_done": job.steps(),
         "stopping": job.is_stopping,
         "release": str(folder).rpartition("/")[2],
-        "is_written": bool(folder) and (own.root.folder / folder).exists(),
+        "is_written": "out" in job.arguments and (own.root.folder / folder).exists(),
     }

@@ -1,28 +1,25 @@
 """Screen 7, publish and account: the release as outsiders see it, approvals, passport, signature, and the ledger."""
 
-import zipfile
 from typing import Any
 
 from fastapi import APIRouter
-from starlette.background import BackgroundTask
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
 from understudy.errors import ParameterError, UnderstudyError
-from understudy.facade import editions, passports, releases
-from understudy.files import make_empty, scratch_beside
-from understudy.studio import approvals, released
-from understudy.studio.checking import verdict_on
+from understudy.facade import editions, releases
+from understudy.studio import approvals, publishing, released
 from understudy.studio.drawings import account_bar, running_total
 from understudy.studio.frame import Audience, Equivalent, dataset_of, fragment, go, page, plain_fault, say, stored_page
 from understudy.studio.guard import session_of
+from understudy.studio.jobs import JobState
+from understudy.studio.packing import pack_of
+from understudy.studio.publishing import KEY
 from understudy.studio.released import FACE, Released
 from understudy.studio.texts import texts
 from understudy.studio.workspace import Dataset
 
 router = APIRouter()
-KEY = "publisher.key"
-"""In the root folder: one publisher signs for all its data sets."""
 
 
 @router.get("/d/{dataset}/publish")
@@ -128,16 +125,40 @@ def show_release(request: Request, dataset: str, release: str) -> Response:
         has_face=(chosen.folder / FACE).is_file(),
         approvals=given,
         needs_two=own.root.settings["approvals"] == 2,
-        lacking=approvals.missing(chosen),
         may_approve=bool(person) and person not in {one.person for one in given},
+        **_check(chosen),
+        **_taking(chosen),
     )
 
 
 @router.get("/d/{dataset}/publish/{release}/checked")
 def checked(request: Request, dataset: str, release: str) -> Response:
-    """Verify it again; may take a moment, so the screen asks for it once it is there."""
-    chosen = released.find_release(dataset_of(request, dataset), release)
-    return fragment(request, "checked.html", "published", verdict=verdict_on(chosen.folder))
+    """How the check stands: asked for again and again while it runs."""
+    own = dataset_of(request, dataset)
+    return _check_part(request, own, released.find_release(own, release))
+
+
+@router.post("/d/{dataset}/publish/{release}/check")
+def check(request: Request, dataset: str, release: str) -> Response:
+    """Check it, once; the screen asks for this itself, and a person where an earlier check did not come to an end."""
+    own = dataset_of(request, dataset)
+    chosen = released.find_release(own, release)
+    publishing.start_check(chosen, by=session_of(request).person)
+    if "hx-request" in request.headers:
+        return _check_part(request, own, chosen)
+    return go(f"/d/{own.name}/publish/{release}")
+
+
+def _check_part(request: Request, own: Dataset, chosen: Released) -> Response:
+    return fragment(request, "checked.html", "published", dataset=own, release=chosen, **_check(chosen))
+
+
+def _check(chosen: Released) -> dict[str, Any]:
+    """The check of the release as it is now, if somebody has asked for it."""
+    job = publishing.check_of(chosen)
+    if job is None:
+        return {"check": None, "check_state": "none", "verdict": {}}
+    return {"check": job, "check_state": job.state.value, "verdict": job.result.get("told", {})}
 
 
 @router.get("/d/{dataset}/publish/{release}/page")
@@ -161,37 +182,61 @@ def approve(request: Request, dataset: str, release: str) -> Response:
 
 @router.post("/d/{dataset}/publish/{release}/sign")
 def sign(request: Request, dataset: str, release: str) -> Response:
-    """Write the passport and sign; the pair of keys is made on first use."""
+    """Write the passport, sign and pack; the pair of keys is made on first use."""
+    return _hand_out(request, dataset, release, "sign")
+
+
+@router.post("/d/{dataset}/publish/{release}/pack")
+def pack(request: Request, dataset: str, release: str) -> Response:
+    """Pack what may leave the house."""
+    return _hand_out(request, dataset, release, "pack")
+
+
+def _hand_out(request: Request, dataset: str, release: str, kind: str) -> Response:
     own = dataset_of(request, dataset)
-    chosen, words = released.find_release(own, release), texts("publish")
+    chosen = released.find_release(own, release)
     approvals.check_approved(chosen)
-    written = passports.passport(chosen.folder)
-    key = own.root.path(KEY)
-    _, name = passports.sign(chosen.folder, **({"key": key} if key.is_file() else {"new_key": key}))
-    say(request, words["signed"].format(n=len(written.files), key=name[:23]))
-    return go(f"/d/{own.name}/publish/{release}")
+    publishing.start_handing_out(chosen, kind, by=session_of(request).person)
+    return go(f"/d/{own.name}/publish/{release}#take")
+
+
+@router.get("/d/{dataset}/publish/{release}/taking")
+def taking(request: Request, dataset: str, release: str) -> Response:
+    """How signing and packing stand, asked for while they run; then the whole screen is loaded anew."""
+    own = dataset_of(request, dataset)
+    chosen = released.find_release(own, release)
+    values = _taking(chosen)
+    answer = fragment(request, "taking.html", "published", dataset=own, release=chosen, **values)
+    if values["taking_state"] != JobState.RUNNING and "hx-request" in request.headers:
+        answer.headers["HX-Refresh"] = "true"
+    return answer
+
+
+def _taking(chosen: Released) -> dict[str, Any]:
+    job = publishing.handing_out(chosen)
+    packed = pack_of(chosen)
+    return {
+        "taking": job,
+        "taking_state": "" if job is None else job.state.value,
+        "taken": {} if job is None else job.result.get("told", {}),
+        "fault": "" if job is None else job.result.get("sentence", ""),
+        "packed": packed.stat().st_size if packed.is_file() else None,
+        "lacking": approvals.missing(chosen),
+    }
 
 
 @router.get("/d/{dataset}/publish/{release}/zip")
 def zipped(request: Request, dataset: str, release: str) -> Response:
-    """The whole folder in one file: what may leave the house."""
+    """The whole folder in one file, packed before: what may leave the house."""
     own = dataset_of(request, dataset)
     chosen = released.find_release(own, release)
     approvals.check_approved(chosen)
-    if not verdict_on(chosen.folder)["is_valid"]:
-        raise ParameterError(texts("publish")["not_valid"])
-    name = scratch_beside(own.path("download.zip"))
-    base = f"{own.name}-{chosen.name}"
-    make_empty(name)
-    with zipfile.ZipFile(name, "w", zipfile.ZIP_DEFLATED) as archive:
-        for place in sorted(chosen.folder.rglob("*")):
-            if place.is_file() and not place.is_symlink():
-                archive.write(place, f"{base}/{place.relative_to(chosen.folder)}")
-    headers = {"X-Understudy-Audience": Audience.PUBLIC.value}
+    packed = pack_of(chosen)
+    if not packed.is_file():
+        raise ParameterError(texts("published")["not_packed"])
     return FileResponse(
-        name,
-        filename=f"{base}.zip",
+        packed,
+        filename=f"{own.name}-{chosen.name}.zip",
         media_type="application/zip",
-        headers=headers,
-        background=BackgroundTask(name.unlink, missing_ok=True),
+        headers={"X-Understudy-Audience": Audience.PUBLIC.value},
     )

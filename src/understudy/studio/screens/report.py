@@ -1,5 +1,7 @@
 """Screen 6, report: the board fixes its limits first; then opening the report is a look that the account remembers."""
 
+import json
+import shlex
 from typing import Any
 
 from fastapi import APIRouter
@@ -93,9 +95,7 @@ def open_report(request: Request, dataset: str, release: str) -> Response:
     chosen, nonce = released.find_release(own, release), form.get("nonce")
     if jobs.find(own.root.folder, nonce) is not None:
         return go(f"/d/{own.name}/job/{nonce}")
-    linked = is_linked(own)
-    if not linked and not own.path(BOARD).is_file():
-        raise ParameterError(words["board_first"])
+    _limits_first(own)
     if nonce != _number(chosen):
         raise ParameterError(words["changed"])
     if form.get("risk", "quick") not in RISKS:
@@ -111,7 +111,7 @@ def open_report(request: Request, dataset: str, release: str) -> Response:
         "target": form.get("target") or None,
         "table": table_of(own),
         "risk": form.get("risk", "quick"),
-        "board": None if linked else own.shown(own.path(BOARD)),
+        "board": own.shown(own.path(BOARD)),
     }
     same = _equivalent(own, chosen)
     job, _ = jobs.start(
@@ -127,6 +127,22 @@ def open_report(request: Request, dataset: str, release: str) -> Response:
     return go(f"/d/{own.name}/job/{job.nonce}")
 
 
+def _limits_first(own: Dataset) -> None:
+    """No report is opened, and none is read, before the board has fixed its limits; also one that a command made."""
+    if not own.path(BOARD).is_file():
+        raise ParameterError(texts("report")["board_first"])
+
+
+def _readable(own: Dataset, release: str) -> Released:
+    """A release whose report may be read. Anonymised ones were made to a demand, and their page has no limits."""
+    chosen = released.find_release(own, release)
+    if not chosen.report.is_file():
+        raise ParameterError(texts("report")["not_made"])
+    if not chosen.is_anonymised:
+        _limits_first(own)
+    return chosen
+
+
 @router.get("/d/{dataset}/report/{release}")
 def read(request: Request, dataset: str, release: str) -> Response:
     """The report in a frame of its own."""
@@ -134,6 +150,7 @@ def read(request: Request, dataset: str, release: str) -> Response:
     chosen = released.find_release(own, release)
     if not chosen.report.is_file():
         return go(f"/d/{own.name}/report?release={chosen.name}")
+    chosen = _readable(own, release)
     return page(
         request,
         "report_read",
@@ -148,19 +165,14 @@ def read(request: Request, dataset: str, release: str) -> Response:
 @router.get("/d/{dataset}/report/{release}/page")
 def report_page(request: Request, dataset: str, release: str) -> Response:
     """The file itself."""
-    chosen = released.find_release(dataset_of(request, dataset), release)
-    if not chosen.report.is_file():
-        raise ParameterError(texts("report")["not_made"])
-    return stored_page(chosen.report)
+    return stored_page(_readable(dataset_of(request, dataset), release).report)
 
 
 @router.get("/d/{dataset}/report/{release}/file")
 def report_file(request: Request, dataset: str, release: str) -> Response:
     """The file to keep; its name says that it is confidential."""
     own = dataset_of(request, dataset)
-    chosen = released.find_release(own, release)
-    if not chosen.report.is_file():
-        raise ParameterError(texts("report")["not_made"])
+    chosen = _readable(own, release)
     return download(chosen.report, audience=Audience.CONFIDENTIAL, name=f"{own.name}-{chosen.name}-report.html")
 
 
@@ -169,9 +181,12 @@ def _equivalent(own: Dataset, release: Released | None) -> Equivalent:
     chosen = Released(own=own, name="1") if release is None else release  # as the first one will be called
     folder, out = own.shown(chosen.folder), own.shown(chosen.report)
     known = [("board", own.path(BOARD)), ("account", own.account)]
-    known = [(name, place) for name, place in known if place.is_file() and not (name == "board" and is_linked(own))]
-    flags = "".join(f" --{name} {own.shown(place)}" for name, place in known)
-    words = "".join(f', {name}="{own.shown(place)}"' for name, place in known)
+    known = [(name, place) for name, place in known if place.is_file()]
+    spelled = [(name, own.shown(place)) for name, place in known]
+    if own.holdout is not None:
+        spelled.append(("holdout", own.holdout.replace(f"{own.root.folder}/", "", 1)))
+    flags = "".join(f" --{name} {shlex.quote(words)}" for name, words in spelled)
+    words = "".join(f", {name}={json.dumps(words, ensure_ascii=False)}" for name, words in spelled)
     call = "evaluate_linked" if is_linked(own) else "evaluate"
     return Equivalent(
         commands=(

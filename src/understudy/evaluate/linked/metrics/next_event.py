@@ -50,6 +50,8 @@ def next_event(
     task = find_task(real.book, label=label, within=within)
     if task is None:
         return NEXT_EVENT.undefined("No table has dates that order its rows; declare a label (TABLE.COLUMN=LEVEL).")
+    if not task.features:
+        return NEXT_EVENT.undefined(f"No column is left that could tell the answer to {task.says!r}.")
     test = examples(holdout, task)
     if test is None or not 0 < test[1].sum() < len(test[1]):
         return NEXT_EVENT.undefined(f"Among the people set aside the answer to {task.says!r} is always the same.")

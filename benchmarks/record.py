@@ -1,0 +1,310 @@
+"""A billion rows: simulate a table, count all its one- and two-way tables, fit `marginals`, write as many rows again.
+
+``python -m benchmarks.record FOLDER [ROWS ...]`` (`make record`): 10 and 100 million rows and then a billion, unless
+told otherwise. Whatever stops it, the same command goes on: finished parts are kept, and so is what every stage has
+used so far. A stage runs in a process of its own, so that its memory is its own.
+
+Bars: memory at most 1.2 times that of 10 million in every stage; log-log slope of processor time at most 1.05 between
+the smallest and the largest; counting within 1.8 times decoding with Arrow and a compiled count, drawing (and writing)
+within 12 times a compiled draw from the same latent classes.
+"""
+
+import itertools
+import json
+import math
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+
+import understudy as us
+from benchmarks import results
+from benchmarks.counting import decoded
+from benchmarks.drawing import from_classes, reference
+from understudy.mechanisms.stream import Stream
+from understudy.privacy.account import Account
+from understudy.privacy.guarantees import Neighbours
+from understudy.release.workshop import PARTS
+from understudy.synth.details import Details, decode_drawn
+from understudy.synth.model_file import load_model
+from understudy.synth.ranged import synthesize_parts
+
+SIZES = (10_000_000, 100_000_000, 1_000_000_000)
+MEMORY_BAR, SLOPE_BAR, COUNT_BAR, DRAW_BAR = 1.2, 1.05, 1.8, 12.0
+PART, GROUP = 5_000_000, 1_000_000
+"""Rows of a simulated file and of its row groups."""
+SAMPLE = 10_000_000
+"""Rows of the two references."""
+RECIPE = us.Marginals(epsilon=1.0, delta=1e-9)
+STAGES = ("simulate", "release", "verify", "compare", "references")
+"""Processes, in order; the release has several stages of its own."""
+SHOWN = ("simulate", "count", "fit", "draw", "close", "verify", "compare")
+
+
+class Meter:
+    """What a stage has used, written down again and again: a kill loses ten seconds of it."""
+
+    def __init__(self, journal: Path, stage: str) -> None:
+        self._journal, self._attempt = journal, uuid.uuid4().hex[:8]
+        self._begun, self._written, self._said = time.time(), 0.0, 0.0
+        self._lock = threading.Lock()
+        self._start(stage)
+
+    def _start(self, stage: str) -> None:
+        self.stage = stage
+        self._first: tuple[int, float] | None = None
+        """How much was done when the stage first told, and when."""
+        self._clock, self._used = time.perf_counter(), time.process_time()
+        Path("/proc/self/clear_refs").write_text("5")  # the peak of memory begins anew
+
+    def enter(self, stage: str) -> None:
+        """The next stage, if it is another one."""
+        if stage != self.stage:
+            self.write()
+            self._start(stage)
+
+    def write(self) -> None:
+        """One line more."""
+        status = Path("/proc/self/status").read_text()
+        peak = int(status.partition("VmHWM:")[2].split()[0]) / 1024
+        line = {
+            "attempt": self._attempt,
+            "stage": self.stage,
+            "seconds": time.perf_counter() - self._clock,
+            "processor": time.process_time() - self._used,
+            "mib": peak,
+            "load": os.getloadavg()[0],
+        }
+        with self._journal.open("a") as journal:
+            journal.write(json.dumps(line) + "\n")
+        self._written = time.perf_counter()
+
+    def tell(self, done: int, total: int) -> None:
+        """Progress, with the time left at the rate of this stage so far."""
+        with self._lock:
+            now = time.perf_counter()
+            if now - self._written > 10:
+                self.write()
+            if now - self._said > 5 or done >= total:
+                self._said = now
+                if self._first is None or done <= self._first[0]:  # or begun again
+                    self._first = (done, now)
+                rate = (done - self._first[0]) / max(now - self._first[1], 1e-9)
+                left = f", about {(total - done) / rate / 60:.1f} minutes left" if rate > 0 and done < total else ""
+                print(f"  {self.stage}: {done:,} of {total:,}{left}", file=sys.stderr, flush=True)
+
+
+def simulate(place: Path, rows: int, meter: Meter) -> None:
+    """Files of rows drawn from latent classes of the simulated discharges; each part has a seed of its own."""
+    folder = place / "table"
+    folder.mkdir(exist_ok=True)
+    book = us.datasets.discharges_codebook()
+    fitted = us.Marginals(epsilon=10.0, delta=1e-6).fit(us.open(us.datasets.discharges(rows=200_000, seed=1), book))
+    weights, *levels = [part.astype(np.float64) for part in fitted._model.way.classes]
+    whole = np.cumsum(weights / weights.sum())[:-1]
+    flat = np.concatenate([np.cumsum(part / part.sum(axis=1, keepdims=True), axis=1).ravel() for part in levels])
+    begins = np.cumsum([0, *(part.size for part in levels)])[:-1]
+    sizes = np.array([part.shape[1] for part in levels])
+    done = 0
+
+    def write(number: int) -> None:
+        nonlocal done
+        path = folder / f"part-{number:05d}.parquet"
+        wanted = min(PART, rows - number * PART)
+        if not path.exists():
+            state = np.random.default_rng([7, number]).integers(1, 1 << 63, size=1, dtype=np.uint64)
+            scratch, writer = path.with_suffix(".unfinished"), None
+            for start in range(0, wanted, GROUP):
+                drawn = np.empty((min(GROUP, wanted - start), len(levels)), dtype=np.uint8)
+                from_classes(whole, flat, begins, sizes, drawn, state)
+                columns = [np.ascontiguousarray(column) for column in drawn.T]
+                table = decode_drawn(book, Details(), columns, Stream.seeded(number), packed=True)
+                writer = writer or pq.ParquetWriter(scratch, table.schema, store_schema=False)
+                writer.write_table(table)
+            assert writer is not None
+            writer.close()
+            scratch.rename(path)
+        done += wanted
+        meter.tell(done, rows)
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(write, range(math.ceil(rows / PART))))
+
+
+def release(place: Path, rows: int, meter: Meter) -> None:
+    """Count, fit, pay, draw and close, as `understudy synth --engine local` does."""
+    account = place / "table.account"
+    if not account.exists():
+        Account.create(account, dataset=f"record {rows}", epsilon=1.0, delta=1e-9, neighbours=Neighbours.ADD_REMOVE)
+    seen = set[str]()
+
+    def report(step: str, done: int, total: int) -> None:
+        first = step == "counting" and not seen - {"counting"}
+        stage = "count" if first else "draw" if step.startswith("drawing") else "fit"
+        seen.add(step)
+        meter.enter("close" if stage == "draw" and done >= total else stage)
+        if stage != "fit":
+            meter.tell(done, total)
+
+    if not (place / "release").exists():
+        watch = threading.Thread(target=_keep_model, args=(place,), daemon=True)
+        watch.start()
+        synthesize_parts(
+            place / "table" / "part-*.parquet",
+            us.datasets.discharges_codebook(),
+            RECIPE,
+            rows=rows,
+            out=place / "release",
+            account=account,
+            report=report,
+        )
+
+
+def _keep_model(place: Path) -> None:
+    """Copy the released model, for the reference: a finished release keeps its rows only."""
+    model = place / "release.unfinished" / "model.zip"
+    while not model.exists():
+        time.sleep(0.2)
+    shutil.copy(model, place / "model.zip")
+
+
+def verify(place: Path, rows: int, meter: Meter) -> None:
+    """The release against its own statement, every row of it."""
+    verdict = us.verify(place / "release")
+    assert verdict.is_valid, verdict.problems
+
+
+def compare(place: Path, rows: int, meter: Meter) -> None:
+    """All pairs of both tables: the mean total variation between them."""
+    book = us.datasets.discharges_codebook()
+    pairs = list(itertools.combinations(book.names, 2))
+    shares = []
+    for folder in (place / "table", place / "release" / PARTS):
+        source = us.open(folder / "part-*.parquet", book)
+        counted = source.count(pairs, lambda step, done, total: meter.tell(done, total))
+        shares.append([secret.open().to_grid() for secret in counted])
+    assert all(int(table.sum()) == rows for table in itertools.chain(*shares))
+    error = np.mean([0.5 * np.abs(a / rows - b / rows).sum() for a, b in zip(*shares, strict=True)])
+    (place / "error.json").write_text(json.dumps(float(error)))
+
+
+def references(place: Path, rows: int, meter: Meter) -> None:
+    """Decode-and-count of some of the files, and a compiled draw from the classes of the released model."""
+    used, sample = 0.0, 0
+    for path in sorted((place / "table").glob("part-*.parquet"))[: max(1, SAMPLE // PART)]:
+        if not sample:
+            decoded(str(path))  # compiled, and in the cache of the system
+        before = time.process_time()
+        decoded(str(path))
+        used, sample = used + time.process_time() - before, sample + pq.ParquetFile(path).metadata.num_rows
+    model = load_model(place / "model.zip").model
+    drawn = reference(model, SAMPLE)
+    (place / "references.json").write_text(json.dumps({"decode": used / sample, "classes": drawn / SAMPLE}))
+
+
+WORK: dict[str, Callable[[Path, int, Meter], None]] = {
+    "simulate": simulate,
+    "release": release,
+    "verify": verify,
+    "compare": compare,
+    "references": references,
+}
+
+
+def child(stage: str, place: Path, rows: int) -> None:
+    """One process of the record."""
+    meter = Meter(place / "journal.jsonl", "count" if stage == "release" else stage)
+    WORK[stage](place, rows, meter)
+    meter.write()
+    (place / f"{stage}.done").touch()
+
+
+def used_by(place: Path) -> dict[str, dict[str, float]]:
+    """Seconds, processor seconds, peak memory and load of every stage, over all attempts."""
+    last: dict[tuple[str, str], dict[str, Any]] = {}
+    for line in (place / "journal.jsonl").read_text().splitlines():
+        entry = json.loads(line)
+        last[entry["attempt"], entry["stage"]] = entry
+    stages: dict[str, dict[str, float]] = {}
+    for entry in last.values():
+        stage = stages.setdefault(entry["stage"], {"seconds": 0.0, "processor": 0.0, "mib": 0.0, "load": 0.0})
+        for name in ("seconds", "processor"):
+            stage[name] += entry[name]
+        for name in ("mib", "load"):
+            stage[name] = max(stage[name], entry[name])
+    return stages
+
+
+def disk_of(folder: Path) -> float:
+    """GiB."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 2**30
+
+
+def _met(name: str, value: float, bar: float) -> str:
+    return f"{name} {value:.2f} (bar {bar:g}): {'met' if value <= bar else 'MISSED'}"
+
+
+def told(folder: Path, sizes: list[int]) -> Iterator[str]:
+    """What was measured, and the bars."""
+    used = {rows: used_by(folder / str(rows)) for rows in sizes}
+    for rows in sizes:
+        place = folder / str(rows)
+        yield f"{rows:,} x {len(us.datasets.discharges_codebook().names)}:"
+        for stage in SHOWN:
+            one = used[rows][stage]
+            yield (
+                f"  {stage:9} {one['processor']:8.1f} s of processor time, {one['seconds']:8.1f} s by the clock, "
+                f"{one['mib']:6.0f} MiB, load up to {one['load']:.1f}"
+            )
+        error = json.loads((place / "error.json").read_text())
+        yield f"  disk: table {disk_of(place / 'table'):.2f} GiB, release {disk_of(place / 'release'):.2f} GiB"
+        yield f"  two-way error of the release against the table {error:.6f}"
+        bare = json.loads((place / "references.json").read_text())
+        count, draw = (used[rows][stage]["processor"] / rows for stage in ("count", "draw"))
+        yield "  " + _met("counting against decode-and-count", count / bare["decode"], COUNT_BAR)
+        yield "  " + _met("drawing against the compiled draw from classes", draw / bare["classes"], DRAW_BAR)
+    small, large = sizes[0], sizes[-1]
+    for stage in SHOWN if len(sizes) > 1 else ():
+        ratio = used[large][stage]["mib"] / used[small][stage]["mib"]
+        slope = math.log(used[large][stage]["processor"] / used[small][stage]["processor"]) / math.log(large / small)
+        yield f"{stage}: {_met('memory', ratio, MEMORY_BAR)}; {_met('slope', slope, SLOPE_BAR)}"
+    if len(sizes) > 1:
+        whole = [sum(used[rows][stage]["processor"] for stage in SHOWN) for rows in (small, large)]
+        yield _met("slope of all stages together", math.log(whole[1] / whole[0]) / math.log(large / small), SLOPE_BAR)
+
+
+def main(folder: Path, sizes: list[int]) -> None:
+    """Every size, every stage that is not done; then the figures."""
+    folder.mkdir(parents=True, exist_ok=True)
+    load = os.getloadavg()[0]
+    for rows in sizes:
+        place = folder / str(rows)
+        place.mkdir(exist_ok=True)
+        for stage in STAGES:
+            if not (place / f"{stage}.done").exists():
+                print(f"{rows:,} rows: {stage}", file=sys.stderr, flush=True)
+                subprocess.run(
+                    [sys.executable, "-m", "benchmarks.record", f"--{stage}", str(place), str(rows)], check=True
+                )
+    text = "\n".join(told(folder, sizes))
+    print(text)
+    if sizes == list(SIZES):
+        results.write_section("record", text, load)
+
+
+if __name__ == "__main__":
+    first, *rest = sys.argv[1:]
+    if first.startswith("--"):
+        child(first.removeprefix("--"), Path(rest[0]), int(rest[1]))
+    else:
+        main(Path(first), [int(word) for word in rest] or list(SIZES))
