@@ -127,9 +127,10 @@ class Maria:
     def address(self, table: str, *, user: str = "root", database: str = "test") -> str:
         return f"mariadb://{user}@/{database}?socket={self.socket}&table={table}"
 
-    def load(self, name: str, table: pa.Table, *, kept_by: str = "InnoDB") -> str:
+    def load(self, name: str, table: pa.Table, *, kept_by: str = "InnoDB", text: str = "text") -> str:
         """As the server keeps it by default: texts in a collation that takes a for A."""
-        columns = ", ".join(f"`{field.name}` {_MARIA_TYPES[str(field.type)]}" for field in table.schema)
+        types = {**_MARIA_TYPES, "string": text}
+        columns = ", ".join(f"`{field.name}` {types[str(field.type)]}" for field in table.schema)
         names = ", ".join("%s" for _ in table.schema)
         rows = [tuple(map(_storable, row)) for row in zip(*[c.to_pylist() for c in table.columns], strict=True)]
         connection = self.connect(database="test")
