@@ -20,6 +20,7 @@ from mended_html import mathml, mended_content, mended_page
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 DOCS = ROOT / "docs"
+DEPLOY = ROOT / "deploy"
 PROOFS = ROOT / "src" / "understudy" / "mechanisms" / "proofs"
 
 COPIES = {
@@ -133,6 +134,9 @@ def on_files(files: Any, config: Any) -> Any:
 
     for place, text in generated().items():
         files.append(File.generated(config, place, content=text))
+    for path in sorted(DEPLOY.iterdir()):  # to be taken from the site as they are
+        if path.is_file():
+            files.append(File.generated(config, f"deploy/{path.name}", content=path.read_bytes()))
     return files
 
 
@@ -230,6 +234,8 @@ def target(link: str, place: str) -> str:
         page = f"proofs/{posixpath.basename(path)}"
     elif path in COPIES:
         page = COPIES[path]
+    elif path.startswith("deploy/"):
+        page = path
     elif path in ("docs/decisions", "docs/decisions/"):
         page = "decisions/index.md"
     elif path.startswith("docs/") and (home != f"docs/{place}" or "docs/" in address):

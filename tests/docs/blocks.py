@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 SHELL = ("", "sh", "bash", "console")
 DATA = ("toml", "json")
 OUTPUT = ("text",)
-KINDS = (*SHELL, *DATA, *OUTPUT, "python")
+KINDS = (*SHELL, *DATA, *OUTPUT, "python", "r")
 MEASURED = "benchmarks/RESULTS.md"
 """Written by `make bench`: its plain blocks are what was measured, not commands."""
 

@@ -167,7 +167,7 @@ def test_one_server_on_a_sqlite_file(store, tmp_path):
 
 def test_the_unit_file_closes_what_the_server_does_not_need():
     """Each promise of the page on operations is a line of the file, and its command is one that the program takes."""
-    path = Path(__file__).parents[2] / "docs" / "assets" / "understudy.service"
+    path = Path(__file__).parents[2] / "deploy" / "understudy.service"
     lines = [line for line in path.read_text(encoding="utf-8").splitlines() if "=" in line and not line.startswith("#")]
     unit = dict(line.split("=", 1) for line in lines)
     assert int(unit["LimitNOFILE"]) - 256 >= Limits().connections and unit["LimitCORE"] == "0"

@@ -223,3 +223,18 @@ def test_keys_that_are_not_made(lite, options, words):
     with pytest.raises(ParameterError, match=words):
         KeyBook(lite).create(**options)
     assert KeyBook(lite).all() == []
+
+
+def test_a_secret_file_may_be_named_by_the_environment(tmp_path, monkeypatch):
+    """As a container does: the argument wins over it, and it over the file beside the database."""
+    monkeypatch.delenv("UNDERSTUDY_SERVICE_SECRET", raising=False)
+    named = ServiceSecret.find(tmp_path / "named", may_create=True).mark
+    given = ServiceSecret.find(tmp_path / "given", may_create=True).mark
+    beside = ServiceSecret.find(tmp_path / "beside", may_create=True).mark
+    assert ServiceSecret.find(None, beside=tmp_path / "beside", may_create=False).mark == beside
+    monkeypatch.setenv("UNDERSTUDY_SERVICE_SECRET_FILE", str(tmp_path / "named"))
+    assert ServiceSecret.find(None, beside=tmp_path / "beside", may_create=False).mark == named
+    assert ServiceSecret.find(tmp_path / "given", beside=None, may_create=False).mark == given
+    monkeypatch.setenv("UNDERSTUDY_SERVICE_SECRET_FILE", str(tmp_path / "nowhere"))
+    with pytest.raises(ParameterError, match="nowhere"):
+        ServiceSecret.find(None, may_create=False)

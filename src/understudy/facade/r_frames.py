@@ -54,3 +54,19 @@ def _figures(inference: Any) -> pa.Table:
     columns = {"figure": pa.array([row["name"] for row in rows], pa.string())}
     columns |= {name: pa.array([row.get(name) for row in rows], pa.float64()) for name in numbers}
     return pa.table(columns | {"refused": pa.array([row.get("refused") for row in rows], pa.string())})
+
+
+def end_with_r() -> None:
+    """What ``understudy.R`` calls when R ends, because R ends without ending Python.
+
+    The private folders of this session hold confidential rows and would stay behind. DuckDB's connection of its own
+    module would be torn down by the C library, after Python's memory, and R would end with "malloc(): corrupted".
+    """
+    import atexit
+    import gc
+    import sys
+
+    gc.collect()
+    if "duckdb" in sys.modules:
+        sys.modules["duckdb"].close()
+    atexit._run_exitfuncs()
