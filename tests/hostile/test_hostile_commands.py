@@ -11,6 +11,7 @@ from cases_release import RELEASE_CASES
 from cases_rooms import ROOM_CASES
 from cases_tables import TABLE_CASES
 from hostile_bench import snapshot
+from hostile_cases import REFUSED
 
 import understudy as us
 
@@ -51,8 +52,10 @@ def test_one_sentence_and_nothing_else(run, bench, here, case, monkeypatch):
     assert "hunter2" not in said.err, "a password is never repeated"
     assert "Traceback" not in said.err and len(said.err) < 3000
     after = sorted(str(path.relative_to(here)) for path in here.rglob("*"))
-    # the service's database and secret are made when it is first named; everything else is as it was
-    assert [name for name in after if not name.startswith("s.db")] == before
+    # the service's database and secret are made when it is first named, and what is wrong with files that were to be
+    # offered to agents is told in a log of the holder; everything else is as it was
+    made = ("s.db", "agents") if case.code == REFUSED else ("s.db",)
+    assert [name for name in after if not name.startswith(made)] == before
     assert sorted((here.parent / "scratch").iterdir()) == []
     account = us.Account.open(here / "a.account")
     assert account.spent().epsilon == 0 and account.spent().delta == 0

@@ -49,32 +49,32 @@ def open_desk(
     if not home.is_dir():
         raise ParameterError(f"`root` is {str(root)[:200]!r}, which is no folder; make it first.")
     home = home.resolve()
-    folder, log = _folders(home)
+    if not (data or codebooks or releases or documents):
+        raise ParameterError("nothing is offered; name `data`, `codebook`, `release` or `document`.")
     opened = about.allowed_account(home / account, name=allowance, epsilon=cap_epsilon, delta=cap_delta)
     offered = None if data is None else Offered.sealed(*_there(*named_data(data, home)))
+    described = {name: _there(name, path)[1] for name, path in named(codebooks, "codebook", home).items()}
+    shelves = _sealed(releases, "release", home)
+    papers = _sealed(documents, "document", home)
+    folder, log = _folders(home)  # not before: a slip on the command line leaves nothing behind
     header, provenance = None, None
     if offered is not None:
         with _for_the_holder("the data", log):
             provenance = about.provenance_of(offered.path)
             names = about.header_of(offered.path, table=table)
             header = names if public_header else None
-    books = {}
-    for name, path in named(codebooks, "codebook", home).items():
+    books, promises = {}, {}
+    for name, path in described.items():
         with _for_the_holder(f"the codebook {name!r}", log):
             book = about.public_codebook(path)
             if offered is not None:
                 about.check_rows(offered.path, book, unknown=unknown, table=table)
-        books[name] = Book(name=name, codebook=book, origin="holder", unknown=None if data is None else unknown)
+        books[name] = Book(name=name, codebook=book, origin="holder", unknown=None if offered is None else unknown)
     books |= _earlier(folder / CODEBOOKS, books, opened, log, has_data=offered is not None)
-    shelves, promises = {}, {}
-    for name, path in named(releases, "release", home).items():
-        shelves[name] = Offered.sealed(*_there(name, path))
+    for name, release in shelves.items():
         with _for_the_holder(f"the release {name!r}", log):
-            about.verified_release(path)
-            promises[name] = about.promise_of(path)
-    papers = {name: Offered.sealed(*_there(name, path)) for name, path in named(documents, "document", home).items()}
-    if not (offered or books or shelves or papers):
-        raise ParameterError("nothing is offered; name `data`, `codebook`, `release` or `document`.")
+            about.verified_release(release.path)
+            promises[name] = about.promise_of(release.path)
     log.say("started", allowance=allowance, cap_epsilon=cap_epsilon, cap_delta=cap_delta)
     return Desk(
         folder=folder,
@@ -114,6 +114,10 @@ def _folders(root: Path) -> tuple[Path, HolderLog]:
             "folder that this user may write to."
         ) from None
     return folder, HolderLog(path=folder / HOLDER / LOG)
+
+
+def _sealed(words: Sequence[str], option: str, root: Path) -> dict[str, Offered]:
+    return {name: Offered.sealed(*_there(name, path)) for name, path in named(words, option, root).items()}
 
 
 def _there(name: str, path: Path | str) -> tuple[str, Path | str]:
