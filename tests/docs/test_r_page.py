@@ -131,7 +131,7 @@ cat("known")
         ("data.frame(x = as.raw(1:2))", "the column 'x' is a raw"),
         ("data.frame(x = complex(2))", "the column 'x' is a complex"),
         ("1:3", "takes a data frame"),
-        ('data.frame(a = 1, A = 2)', "two columns called"),
+        ("data.frame(a = 1, A = 2)", "two columns called"),
     ],
 )
 def test_what_cannot_be_taken_is_refused_by_name(run_r, frame, sentence):
