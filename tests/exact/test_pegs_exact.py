@@ -200,7 +200,7 @@ def test_sparse_tables_have_the_law_of_dense_ones(key, monkeypatch):
     recipe = PeGS(alpha=0.3, key=key, key_space=None if key == "columns" else 5)
     rows = ((0, 2, 1), (1, 0, 0), (1, 0, 0), (0, 1, 1))
     dense = world(recipe, book, rows)
-    monkeypatch.setattr(conditional, "_DENSE_CELLS", 0)
+    monkeypatch.setattr(conditional, "DENSE_CELLS", 0)
     sparse = world(recipe, book, rows)
     assert sum(map(len, sparse.cells)) < sum(map(len, dense.cells))
     for column, record in itertools.product(range(3), records_of(book)):

@@ -220,7 +220,7 @@ def test_dense_and_sparse_tables_draw_the_same_rows(recipe, key, monkeypatch):
     recipe = replace(recipe, key=key, key_space=None if key == "columns" else 16)
     tables = []
     for cells in (1 << 22, 0):
-        monkeypatch.setattr(conditional, "_DENSE_CELLS", cells)
+        monkeypatch.setattr(conditional, "DENSE_CELLS", cells)
         fitted = recipe.fit(source, stream=Stream.seeded(12))
         assert (fitted.blocks.tables[0].open().keys is None) == (cells > 0)
         tables.append(fitted.sample(3000).table)
@@ -264,7 +264,7 @@ def reference_blocks(sampler, seeds, block_size, together, words):
 @pytest.mark.parametrize("cells", [1 << 22, 0], ids=["dense", "sparse"])
 @pytest.mark.parametrize("block_size", [1, 6, 25])
 def test_visited_cells_are_those_of_a_slow_reference(block_size, cells, monkeypatch):
-    monkeypatch.setattr(conditional, "_DENSE_CELLS", cells)
+    monkeypatch.setattr(conditional, "DENSE_CELLS", cells)
     chains = BLOCK // block_size + 20  # two groups of chains, the second one short
     book, rng = book_of(3, 2, 4), np.random.default_rng(5)
     sampler = sampler_of(book, rng.integers(0, [3, 2, 4], size=(30, 3)).tolist(), 0.4)

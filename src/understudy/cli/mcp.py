@@ -50,6 +50,9 @@ def mcp(
     ] = None,
     unknown: o.Unknown = "error",
     table: o.Table = None,
+    json: Annotated[  # the words of the command say it to whoever prints errors
+        bool, option("Print a refusal at the start as one JSON document; then standard output is the protocol's.")
+    ] = False,
 ) -> None:
     """Serve a data set to agents over standard input and output: what they are told is public or paid for."""
     from understudy.agents.run import serve
