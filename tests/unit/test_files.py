@@ -30,6 +30,7 @@ OPENING = {
     "cli/endings.py": "standard output of a program that nobody reads any more",
     "sources/csv_files.py": "plain copies in a temporary folder",
     "sources/archives.py": "a member of an archive in a temporary folder",
+    "sources/engines/sqlite.py": "a copy of the columns of a query in a temporary folder",
 }
 """Files that open others for writing in a scratch folder of their own (0700)."""
 
