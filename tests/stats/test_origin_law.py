@@ -66,7 +66,7 @@ def copies(real, draws, alpha, *, keep=KEEP_ALL, gamma=None, weights=None):
         public.take(slice(0, 1)),
         [alpha],
         certificate=Certificate.PURE if gamma is None else Certificate.PROBABILISTIC,
-        epsilon=1.0,
+        epsilon=1.0 if gamma is None else math.log1p(gamma),  # gamma-Good is of the epsilon that is paid for
         delta=0.01,
         rejects=gamma is not None,
     )
