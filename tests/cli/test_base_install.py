@@ -14,12 +14,13 @@ import understudy as us
 SRC = str(Path(us.__file__).parents[1])
 HEAVY = {
     "cryptography", "dp_accounting", "duckdb", "fastapi", "ibis", "jinja2", "mcp", "numba", "numpy", "opendp", "pandas",
-    "patsy", "polars", "psycopg", "pyarrow", "pyreadstat", "pyspark", "python_calamine", "scipy", "sklearn",
+    "patsy", "polars", "psycopg", "pyarrow", "pymysql", "pyreadstat", "pyspark", "python_calamine", "scipy", "sklearn",
     "sqlalchemy", "sqlglot", "sqlite3", "starlette", "statsmodels", "uvicorn", "xlsxwriter",
 }  # fmt: skip
 EXTRAS = {
     "service": ("fastapi", "uvicorn", "sqlalchemy", "prometheus_client"),
     "postgres": ("psycopg",),
+    "mariadb": ("pymysql",),
     "spark": ("pyspark", "py4j"),
     "formats": ("pandas", "polars", "python_calamine", "pyreadstat", "xlsxwriter"),
     "report": ("scipy", "sklearn", "pandas", "patsy", "statsmodels", "jinja2"),
@@ -28,7 +29,7 @@ EXTRAS = {
 }
 ALL = sorted({name for names in EXTRAS.values() for name in names} | {"dp_accounting", "markupsafe"})
 ANALYSIS = sorted({*EXTRAS["report"], *EXTRAS["models"]})
-ENGINES = sorted({*EXTRAS["service"], *EXTRAS["postgres"], *EXTRAS["spark"], *EXTRAS["mcp"]})
+ENGINES = sorted({*EXTRAS["service"], *EXTRAS["postgres"], *EXTRAS["mariadb"], *EXTRAS["spark"], *EXTRAS["mcp"]})
 
 LOOK = """
 import sys
@@ -174,6 +175,7 @@ def test_synthesis_loads_nothing_of_what_it_does_not_use(bench):
             (extra, words)
             for extra, address in (
                 ("postgres", "postgresql://127.0.0.1/db?table=t"),
+                ("mariadb", "mariadb://127.0.0.1/db?table=t"),
                 ("spark", "spark://local?table=t"),
             )
             for words in (
@@ -217,7 +219,10 @@ def hints(request, bench):
     marks = [mark for mark in test_what_needs_an_extra_says_which.pytestmark if mark.name == "parametrize"]
     asked = marks[0].args[1]
     answers = {}
-    for hidden, extras in ((ENGINES, {"service", "postgres", "spark", "mcp"}), (ANALYSIS, {"report", "models"})):
+    for hidden, extras in (
+        (ENGINES, {"service", "postgres", "mariadb", "spark", "mcp"}),
+        (ANALYSIS, {"report", "models"}),
+    ):
         these = [key for key in asked if key[0] in extras]
         answers |= zip(these, run_without(hidden, [words for _, words in these], bench), strict=True)
     return answers

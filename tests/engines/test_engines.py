@@ -23,11 +23,13 @@ import understudy as us
 from tests.engines.conftest import put_into_sqlite
 from understudy.codebook import Categorical, Codebook, Coded, Continuous, Dates, Grain, Integer, Ordinal
 from understudy.codebook.encode import encode_value
+from understudy.codebook.rules import Implies, Order
 from understudy.errors import DataError
 from understudy.evaluate.large import compare_large, uniqueness_by_counting
 from understudy.evaluate.risk.copies import uniqueness
 from understudy.privacy.secret import Secret
 from understudy.sources import CountTable, EncodedSource
+from understudy.sources.check import check_table
 from understudy.sources.covering import covers
 from understudy.sources.tables import code_type
 
@@ -311,6 +313,27 @@ class TestAddresses:
     def test_bad_addresses_get_a_sentence(self, address: str, said: str) -> None:
         with pytest.raises(DataError, match=said):
             us.open(address, BOOK)
+
+
+RULES = Codebook(
+    columns=tuple(column for column in BOOK.columns if column.name in ("grade", "age", "Visits", "place")),
+    constraints=(
+        Order(low="Visits", relation="<=", high="age"),
+        Implies(when=(("grade", ("1",)),), then=(("place", ("a,b", "O'Neil")),)),
+    ),
+)
+
+
+@pytest.mark.parametrize("engine", ENGINES[1:])
+def test_a_check_tells_the_same_faults_wherever_the_rows_lie(engine, put_with):
+    """Values outside the codebook, and rows that break its rules: how many, and which values."""
+    what, name = put_with(engine, TABLES["text"])
+    found, expected = (
+        {(fault.kind, fault.column or "", fault.count, *sorted(fault.values)) for fault in each}
+        for each in (check_table(what, RULES, table=name, most=1000), check_table(TABLES["text"], RULES, most=1000))
+    )
+    assert found == expected
+    assert {kind for kind, *_ in found} >= {"outside levels", "not a number", "broken rule"}
 
 
 QUESTIONS = (

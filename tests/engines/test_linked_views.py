@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from coded_examples import coded_book, coded_data
 
-from tests.engines.conftest import Postgres
+from tests.engines.conftest import Postgres, put_into_sqlite
 from understudy import datasets
 from understudy.codebook import LinkedCodebook
 from understudy.codebook.joined import joined_book
@@ -90,10 +90,33 @@ def in_postgres(postgres: Postgres, tables: Mapping[str, pa.Table]) -> str:
     return postgres.address("none").partition("&table=")[0]
 
 
-def test_postgres_gives_the_same_counts(
-    postgres: Postgres, tables: Mapping[str, pa.Table], in_memory: Mapping[str, list[np.ndarray]]
+@pytest.fixture
+def put(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+    """Puts tables into a database, and gives the address of them all."""
+
+    def into(engine: str, tables: Mapping[str, pa.Table]) -> str:
+        if engine == "postgres":
+            return in_postgres(request.getfixturevalue("postgres"), tables)
+        if engine == "sqlite":
+            for name, table in tables.items():
+                put_into_sqlite(tmp_path / "t.sqlite", name, table)
+            return str(tmp_path / "t.sqlite")
+        maria = request.getfixturevalue("maria")
+        for name, table in tables.items():
+            maria.load(name, table)
+        return str(maria.address("none").partition("&table=")[0])
+
+    return into
+
+
+DATABASES = ["postgres", "mariadb", "sqlite"]
+
+
+@pytest.mark.parametrize("engine", DATABASES)
+def test_databases_give_the_same_counts(
+    engine: str, put: Any, tables: Mapping[str, pa.Table], in_memory: Mapping[str, list[np.ndarray]]
 ) -> None:
-    address = in_postgres(postgres, tables)
+    address = put(engine, tables)
     assert_same(counted(address), in_memory)
     np.testing.assert_array_equal(crossed(address), crossed(tables))
 
@@ -116,8 +139,9 @@ def test_codes_are_counted_with_the_rows_of_their_view(codes: Mapping[str, pa.Ta
     assert [grid.sum() for grid in of_codes] == [stays[0].sum()] * 3
 
 
-def test_postgres_counts_the_same_codes(postgres: Postgres, codes: Mapping[str, pa.Table]) -> None:
-    assert_same(counted(in_postgres(postgres, codes), book=CODED), counted(codes, book=CODED))
+@pytest.mark.parametrize("engine", DATABASES)
+def test_databases_count_the_same_codes(engine: str, put: Any, codes: Mapping[str, pa.Table]) -> None:
+    assert_same(counted(put(engine, codes), book=CODED), counted(codes, book=CODED))
 
 
 def in_spark(spark: Any, tables: Mapping[str, pa.Table]) -> Any:

@@ -51,7 +51,20 @@ def test_its_base_is_light_and_its_extras_are_known(wheel):
     heavy = {"scipy", "pandas", "scikit-learn", "jinja2", "statsmodels", "patsy", "dp-accounting", "polars"}
     assert base & heavy == set()
     assert "ibis-framework[duckdb]" not in str(told.get_all("Requires-Dist"))  # it brings pandas
-    extras = {"report", "models", "formats", "postgres", "spark", "service", "studio", "mcp", "all", "docs", "dev"}
+    extras = {
+        "report",
+        "models",
+        "formats",
+        "postgres",
+        "mariadb",
+        "spark",
+        "service",
+        "studio",
+        "mcp",
+        "all",
+        "docs",
+        "dev",
+    }
     assert set(told.get_all("Provides-Extra")) == extras
 
 

@@ -13,6 +13,7 @@ from understudy.codebook import Codebook, Column, Detail, Number
 from understudy.codebook.clauses import Clause, clause_of
 from understudy.codebook.constraints import Orders
 from understudy.codebook.rules import Order
+from understudy.sources.check_counts import count_combinations, count_wrong_orders
 from understudy.sources.expressions import code_expression, present, read_number
 from understudy.sources.files import Opened
 
@@ -76,6 +77,8 @@ def _forbidden(opened: Opened, clause: Clause, columns: Sequence[Column], most: 
 
 def _combinations(opened: Opened, most: int, **looked_at: Any) -> list[tuple[Any, ...]]:
     """Every combination of known values with its count and its first rows, in order of appearance."""
+    if opened.connection.name != "duckdb":
+        return count_combinations(opened, looked_at)
     names = ", ".join(looked_at)
     known = " AND ".join(f"{name} IS NOT NULL" for name in looked_at)
     cells: list[tuple[Any, ...]] = opened.connection.raw_sql(
@@ -98,6 +101,10 @@ def _gathered(bad: Sequence[tuple[Any, ...]], most: int, values: Sequence[str]) 
 def _unordered(opened: Opened, low: Number, high: Column, gap: int, most: int) -> _Rows:
     """Numbers are compared as they stand: two that share a bin can still be in the wrong order."""
     values = {"a": proper_number(opened, low), "b": proper_number(opened, high)}
+    if opened.connection.name != "duckdb":
+        least = None if gap == 1 else gap * float(low.step)
+        bad, pairs = count_wrong_orders(opened, values["a"], values["b"], least, most)
+        return bad, (), tuple(f"{low.name} = {a:g}, {high.name} = {b:g}" for a, b in pairs)
     wrong = "a >= b" if gap == 1 else f"a + {gap * float(low.step)!r} > b"
     scan = f"({_scan(opened, **values)}) AS scan WHERE a IS NOT NULL AND b IS NOT NULL AND {wrong}"
     count, rows = opened.connection.raw_sql(f"SELECT count(*), coalesce(min(row, {most}), []) FROM {scan}").fetchone()

@@ -16,6 +16,7 @@ from understudy.errors import DataError
 from understudy.parameters import Whole
 from understudy.sources.base import as_codebook
 from understudy.sources.broken_rules import broken_rules
+from understudy.sources.check_counts import count_cells
 from understudy.sources.csv_files import PLAIN_FILE, Places, repair_csv, repeated_names
 from understudy.sources.dictionaries import have_one_schema, known_throughout
 from understudy.sources.expressions import as_text, is_known, is_whole, person_of, present, read_day, read_number
@@ -253,6 +254,12 @@ def _cell_faults(opened: Opened, columns: Sequence[Column], most: int) -> list[F
         looked_at[f"r{place}"] = ibis.cases(is_fine, *branches, else_=ibis.literal(numbered[-1][0], "int8"))
         looked_at[f"v{place}"] = as_text(value).substr(0, _LONGEST)
         pairs += [(place, number) for number, _ in numbered]
+    if opened.connection.name != "duckdb":
+        return [
+            Fault(kind=_IN_CELLS[k], column=column.name, count=count, values=texts)
+            for p, column in enumerate(columns)
+            for k, (count, texts) in sorted(count_cells(opened, looked_at[f"r{p}"], looked_at[f"v{p}"], most).items())
+        ]
     scan = opened.connection.compile(opened.table.select(**looked_at))
     counted = opened.connection.raw_sql(
         "SELECT "
