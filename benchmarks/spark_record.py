@@ -397,8 +397,8 @@ def save_counts(path: Path, wanted: Sequence[Sequence[str]], tables: Sequence[An
 class Phases:
     """Processor time from one boundary to the next."""
 
-    def __init__(self, meter: Meter, stages: Stages, events: Path) -> None:
-        self._meter, self._stages, self._events = meter, stages, events
+    def __init__(self, meter: Meter, stages: Stages) -> None:
+        self._meter, self._stages = meter, stages
         self._last, self._clock = meter.seconds(), time.time()
 
     def end(self, name: str, **facts: Any) -> None:
@@ -430,8 +430,10 @@ def count_and_draw(folder: Path, rows: int, stages: Stages, tell: Watch) -> None
         us.Account.create(
             account, dataset="simulated", epsilon=EPSILON, delta=DELTA, neighbours=us.Neighbours.ADD_REMOVE
         )
+    if (folder / "spark-events").exists():
+        keep_events(folder, stages)  # of a run that was cut short
     meter = Meter(folder / "spark-local")
-    phases = Phases(meter, stages, folder / "spark-events")
+    phases = Phases(meter, stages)
     session = session_at(folder, rows)
     executors = session.sparkContext._jsc.sc().statusTracker()
     while len(executors.getExecutorInfos()) < WORKERS + 1:  # the driver is one of them
@@ -501,6 +503,8 @@ def keep_events(folder: Path, stages: Stages) -> None:
     sums: dict[str, dict[str, float]] = {name: {} for name in PHASES if name in stages.found}
     for path in (folder / "spark-events").iterdir():
         for line in path.open(encoding="utf-8"):
+            if not line.endswith("\n"):  # a run that was cut short
+                break
             event = json.loads(line)
             if event["Event"] != "SparkListenerTaskEnd" or "Task Metrics" not in event:
                 continue
@@ -522,7 +526,8 @@ def keep_events(folder: Path, stages: Stages) -> None:
             }.items():
                 sums[phase][name] = sums[phase].get(name, 0) + value
     for name, facts in sums.items():
-        stages.keep(name, spark=facts)
+        if facts or "spark" not in stages.found[name]:  # an earlier run may have counted, and this one only drawn
+            stages.keep(name, spark=facts)
 
 
 def count_with_duckdb(folder: Path, stages: Stages, tell: Watch) -> None:
