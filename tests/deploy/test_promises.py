@@ -149,7 +149,9 @@ def test_secrets_come_from_files():
     document = compose()
     used = {secret for told in SERVICES.values() for secret in told["secrets"]}
     assert used == set(document["secrets"])
-    assert all(list(each) == ["file"] and each["file"].startswith("./secrets/") for each in document["secrets"].values())
+    assert all(
+        list(each) == ["file"] and each["file"].startswith("./secrets/") for each in document["secrets"].values()
+    )
     made = (DEPLOY / "make-secrets").read_text()
     assert all(each["file"].removeprefix("./") in made for each in document["secrets"].values())
     for told in SERVICES.values():

@@ -53,7 +53,9 @@ def test_numbers_as_categories():
 
 
 def test_labels_in_the_metadata_of_a_field():
-    labels = ColumnLabels(label="Sex", value_labels=(("1", "male"), ("2", "female"), ("-9", "refused")), missing=("-9",))
+    labels = ColumnLabels(
+        label="Sex", value_labels=(("1", "male"), ("2", "female"), ("-9", "refused")), missing=("-9",)
+    )
     field = pa.field("sex", pa.int64(), metadata={LABELS: packed(labels)})
     table = pa.table([pa.array([1, 2, -9] * 30)], schema=pa.schema([field]))
     column = drafted(table).column("sex")
@@ -133,7 +135,9 @@ def test_what_does_not_fit_is_refused():
 
 
 def test_a_release_comes_to_r_with_labels_and_its_mark():
-    labels = ColumnLabels(label="Sex", value_labels=(("1", "male"), ("2", "female"), ("-9", "refused")), missing=("-9",))
+    labels = ColumnLabels(
+        label="Sex", value_labels=(("1", "male"), ("2", "female"), ("-9", "refused")), missing=("-9",)
+    )
     field = pa.field("sex", pa.int64(), metadata={LABELS: packed(labels)})
     table = pa.table([pa.array([1, 2, -9] * 100)], schema=pa.schema([field]))
     release = us.synthesize(table, drafted(table), rows=40, epsilon=1, delta=1e-6)
