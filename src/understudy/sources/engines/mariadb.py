@@ -542,7 +542,9 @@ class _MariaDB(Engine):
         schema, name = schema_and_table(where.options["table"])
         connection = _connected(where, where.database or schema)
         try:
-            opened = connection.table(name, database=schema)
+            opened = connection.table(
+                name, database=None if schema is None else (schema,)
+            )  # as one name, points and all
         except TableNotFound:
             raise DataError(
                 f"there is no table {where.options['table']!r} in MariaDB database {where.database!r}, or you may not "
