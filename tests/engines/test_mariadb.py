@@ -367,6 +367,7 @@ def test_what_the_server_quotes_is_not_repeated() -> None:
     assert "Anna" not in ENGINE.words(Exception(1292, "Truncated incorrect DOUBLE value: 'Anna Schmidt'"))
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # the killed server leaves a socket
 def test_a_count_that_loses_its_database_says_so(mariadbd: Path, tmp_path: Path) -> None:
     maria = start_maria()
     try:
@@ -394,6 +395,7 @@ def test_a_count_that_loses_its_database_says_so(mariadbd: Path, tmp_path: Path)
         maria.stop()
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # a socket of the server killed above
 def test_a_table_that_is_not_there(maria: Maria, reader: str) -> None:
     for name in ("nowhere.visits", "nowhere", "%20", "v" * 70):
         with pytest.raises(DataError, match=r"there is no table|cannot be read"):
