@@ -50,7 +50,7 @@ def linked(*columns):
 def test_a_label_without_another_column_is_not_predicted():
     book = linked(Categorical(name="sex", levels=("F", "M")))
     people = {"people": pa.table({"id": list("abcd"), "sex": list("FMFM")})}
-    others = {"people": pa.table({"id": list("efgh"), "sex": list("FMFM")})}
+    others = {"people": pa.table({"id": list("efghi"), "sex": list("FFFMM")})}
     found = compare_linked(people, people, book, holdout=others, label="people.sex=F")
     assert np.isnan(found.score("next_event").value) and "No column is left" in found.score("next_event").note
 
