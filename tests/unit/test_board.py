@@ -13,6 +13,8 @@ def test_every_limit_has_a_source_and_keeps_its_default_unless_it_is_named(tmp_p
     place.write_text('decided_by = "Us"\ndecided_on = 2026-11-02\nshare_error = 0.02\n')
     board = read_board(place)
     assert (board.share_error, board.attack_gain, board.day) == (0.02, Board().attack_gain, "2026-11-02")
+    place.write_text("decided_on = 2026-11-02T10:30:00Z\n")
+    assert read_board(place).day == "2026-11-02", "a day with a time of day is that day"
     limits = board.to_dict()["limits"]
     assert limits["share_error"]["source"] == "set by the board" and set(limits) == set(SOURCES)
     assert limits["attack_gain"] == {

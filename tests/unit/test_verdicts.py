@@ -172,7 +172,7 @@ def test_a_seeded_release_promises_nothing(tmp_path):
         (
             {"guarantee": {"kind": "ApproxDP", "epsilon": 1.0, "delta": 0.01, "neighbours": "add-remove"}},
             "bad",
-            "1 in 100",
+            "could be shown whole",
         ),
         ({"guarantee": {"kind": "NoFormal", "why": "nothing was proved"}}, "bad", "Nothing: nothing was proved."),
         ({"guarantee": {"kind": "LDiverse", "l": 2.0}}, "open", "another kind"),

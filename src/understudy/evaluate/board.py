@@ -67,8 +67,8 @@ class Board(Declared):
 
     @property
     def day(self) -> str | None:
-        """When the limits were set."""
-        return None if self.decided_on is None else str(self.decided_on)
+        """When the limits were set: the day alone, of a day with a time of day too."""
+        return None if self.decided_on is None else str(self.decided_on)[: len("2026-11-16")]
 
     def lines(self) -> list[tuple[str, str, float, str]]:
         """Each limit: its name, what it limits, its value, and where the value comes from."""

@@ -122,7 +122,8 @@ def _differential(question: str, total: PureDP | ApproxDP, records: int, board: 
         answer = f"Too little. {answer}"
     if total.delta * records >= 1:
         status = "bad"
-        points.append(f"Delta is {one_in(total.delta)} and there are {records:,} records: one could be shown whole.")
+        shown = f"Delta is {one_in(total.delta)} and there are {records:,} records: one could be shown whole."
+        answer = f"{shown} {answer}"
     return Verdict(question=question, status=status, answer=answer, points=tuple(points))
 
 

@@ -118,7 +118,7 @@ def _ends_whole(place: Path) -> bool:
 
 
 _KINDS = {
-    **dict.fromkeys(("method", "refused", "total_kind"), pa.string()),
+    **dict.fromkeys(("method", "refused", "total_kind", "total_neighbours"), pa.string()),
     **dict.fromkeys(("repeat", "rows"), pa.int64()),
     "pair_errors": pa.list_(pa.float64()),
 }

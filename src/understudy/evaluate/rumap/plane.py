@@ -16,6 +16,7 @@ from understudy.evaluate.risk.intervals import Z95
 from understudy.evaluate.rumap.aside import GAIN
 from understudy.evaluate.rumap.pair_errors import kept
 from understudy.pages.numbers import number
+from understudy.privacy.guarantees import Neighbours
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,18 +64,27 @@ class Spot:
         return found
 
 
-def proven_gain(epsilon: float | None, delta: float | None) -> float | None:
-    """What any attack can gain on a person in the data over the same person left out.
+def proven_gain(epsilon: float | None, delta: float | None, neighbours: str | None) -> float | None:
+    """What any attack can gain on people in the data over people held out, by the promise of the file.
 
-    (e^eps - 1 + 2 delta) / (e^eps + 1): a guess is computed from the release, so that its chances with and without the
-    person obey the promise (Kairouz, Oh, Viswanath 2015).
+    Held out and kept people have changed places by chance, so that what is compared is a person with another in their
+    place: one step where a promise is about replacing a record, two where it is about adding or removing one (2 eps and
+    delta (1 + e^eps)). A guess is computed from the release, so that its chances obey the promise, and differ by at
+    most (e^eps - 1 + 2 delta) / (e^eps + 1) (Kairouz, Oh, Viswanath 2015). Records are held out, not persons: a promise
+    about persons says nothing of that.
 
-    >>> proven_gain(0.0, 0.0), round(proven_gain(1.0, 0.0), 3), proven_gain(None, None)
-    (0.0, 0.462, None)
+    >>> proven_gain(0.0, 0.0, "add-remove"), round(proven_gain(1.0, 0.0, "replace-one"), 3)
+    (0.0, 0.462)
+    >>> round(proven_gain(1.0, 0.0, "add-remove"), 3), proven_gain(1.0, 0.0, "add-remove-person")
+    (0.762, None)
     """
-    if epsilon is None:
+    if epsilon is None or neighbours not in (Neighbours.ADD_REMOVE, Neighbours.REPLACE):
         return None
-    return min(math.tanh(epsilon / 2) + 2 * (delta or 0.0) / (math.exp(min(epsilon, 700.0)) + 1), 1.0)
+    slack = delta or 0.0
+    epsilon = min(epsilon, 300.0)
+    if neighbours == Neighbours.ADD_REMOVE:
+        epsilon, slack = 2 * epsilon, slack * (1 + math.exp(epsilon))
+    return min(math.tanh(epsilon / 2) + 2 * slack / (math.exp(epsilon) + 1), 1.0)
 
 
 def spots(doc: Mapping[str, Any], board: Board) -> list[Spot]:
@@ -101,7 +111,7 @@ def _spot(method: str, epsilon: float | None, runs: Sequence[Mapping[str, Any]],
         risk=gains[worst],
         risk_high=max(0.0, *(gain + Z95 * errors[attack] for attack, gain in gains.items())),
         attack=worst.removeprefix(GAIN),
-        proven=proven_gain(runs[0]["total_epsilon"], runs[0]["total_delta"]),
+        proven=proven_gain(runs[0]["total_epsilon"], runs[0]["total_delta"], runs[0].get("total_neighbours")),
         runs=len(runs),
     )
 

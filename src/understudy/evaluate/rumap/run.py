@@ -18,6 +18,7 @@ from understudy.evaluate.rumap.measure import Subject
 from understudy.evaluate.rumap.pair_errors import pair_errors
 from understudy.evaluate.rumap.plan import Cell, Plan, Questions
 from understudy.mechanisms.stream import Stream
+from understudy.privacy.guarantees import ApproxDP, PureDP
 from understudy.sources import open_source
 from understudy.sources.base import Report, Source
 
@@ -103,6 +104,7 @@ def _measured(plan: Plan, subject: Subject, cell: Cell, parted: Parted | None, s
         "total_kind": total.kind,
         "total_epsilon": getattr(total, "epsilon", None),
         "total_delta": getattr(total, "delta", None),
+        "total_neighbours": str(total.neighbours) if isinstance(total, PureDP | ApproxDP) else None,
         "refused": None,
         "measures": {},
         "pair_errors": None,
