@@ -51,6 +51,24 @@ def test_subsampling_is_exact_on_two_cells(keep, trials):
     assert event.guarantee().delta == pytest.approx(float(worst), rel=1e-7)
 
 
+@pytest.mark.parametrize("trials", [20, 90])
+@pytest.mark.parametrize("epsilon", [0.01, 2.0, 6.0, 30.0, 800.0])
+def test_a_tiny_delta_is_never_stated_too_small(trials, epsilon):
+    """The difference of two sides that are much larger than itself, in exact fractions."""
+    keep = Fraction(1, 8)
+    scale = Fraction(math.exp(min(epsilon, 700.0)))  # beyond it no pair of chances is left that a factor could turn
+    without = coins(trials, Fraction(1, 2))
+    with_worker = {
+        k: (1 - keep) * without.get(k, Fraction(0)) + keep * without.get(k - 1, Fraction(0)) for k in range(trials + 2)
+    }
+    delta = sum(
+        max(Fraction(0), with_worker[x] * without.get(y, 0) - scale * without.get(x, 0) * with_worker[y])
+        for x, y in itertools.product(range(trials + 2), repeat=2)
+    )
+    stated = SubsampledBinomial(keep=int(keep * KEEP_ALL), trials=trials, epsilon=epsilon).guarantee().delta
+    assert delta <= stated and stated == pytest.approx(float(delta), rel=1e-6)
+
+
 def test_noise_baselines_pay_for_two_cells():
     """A moved worker changes two counts by one: half the epsilon each."""
     laplace = baseline_event("laplace", epsilon=1.0, delta=None, keep=0.5).guarantee()

@@ -34,6 +34,12 @@ _MOST_CELLS = 1 << 31
 _CHUNK = 1 << 22
 _MOST_TRIALS = 1 << 12
 _UP = 1 + 1e-9
+_OFF = 1e-14
+"""More than the relative error of a product of chances: each is rounded a few times, by 2^-53."""
+_LARGE = 700.0
+"""e to the power of more is no float any more; a smaller factor gives a larger delta."""
+_UNDERFLOW = 1e-300
+"""More than all chances together that are too small for a float."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,15 +60,16 @@ class SubsampledBinomial(Event):
 
 @lru_cache(maxsize=4096)
 def _two_cells(keep: int, trials: int, epsilon: float) -> float:
-    """Largest P(S) - e^epsilon P'(S) when one worker moves between two cells that are empty otherwise."""
+    """Largest P(S) - e^epsilon P'(S) when one worker moves between two cells that are empty otherwise, never less.
+
+    The difference may be far smaller than its two sides, so that each side is moved by more than it can be off.
+    """
     share = keep / KEEP_ALL
-    ways = np.array(
-        [math.lgamma(trials + 1) - math.lgamma(k + 1) - math.lgamma(trials - k + 1) for k in range(trials + 1)]
-    )
-    without = np.append(np.exp(ways - trials * math.log(2)), 0.0)
+    without = np.array([math.comb(trials, k) / (1 << trials) for k in range(trials + 1)] + [0.0])
     with_worker = (1 - share) * without + share * np.concatenate([[0.0], without[:-1]])
-    gains = with_worker[:, None] * without[None, :] - math.exp(epsilon) * without[:, None] * with_worker[None, :]
-    return float(np.sum(np.maximum(gains, 0.0)))
+    ours = with_worker[:, None] * without[None, :] * (1 + _OFF)
+    theirs = math.exp(min(epsilon, _LARGE)) * without[:, None] * with_worker[None, :] * (1 - _OFF)
+    return float(np.sum(np.maximum(ours - theirs, 0.0))) + _UNDERFLOW
 
 
 def baseline_event(method: str, *, epsilon: float, delta: float | None, keep: float) -> Event:
