@@ -312,6 +312,7 @@ def test_a_bad_sub_population_is_refused_before_anything_is_paid(where, said, so
 
 def test_a_sub_population_that_hardly_exists_ends_in_a_refusal(source, monkeypatch):
     monkeypatch.setattr("understudy.synth.ways.wanted._MOST_DRAWN", 3000)
+    monkeypatch.setattr("understudy.synth.ways.wanted._MOST_EACH", 0)
     with pytest.raises(RefusalError, match=r"of 3,\d\d\d rows drawn .* the sub-population is too rare|too rare"):
         make_recipe("privbayes", epsilon=5.0, public_rows=4000).fit(source).sample(5000, where={"zip": "84401"})
 

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from understudy.codebook import LinkedCodebook
-from understudy.errors import ParameterError, ReleaseError
+from understudy.errors import ParameterError
 from understudy.histories.fitted import PEOPLE
 from understudy.histories.model import HistoriesModel
 from understudy.histories.model_file import load_histories, write_histories
@@ -182,16 +182,10 @@ class _LinkedRun(PartedRun[LinkedSource]):
             if payment.is_committed:
                 return self._finished(payment)
             if fitted is not None:
-                self._keep(fitted.released(payment))
+                model = fitted.released(payment)
+                self._keep_noisy("perturbed tables (model.zip)", lambda: write_histories(model, path, commit=None))
             _draw_all(load_histories(path), self._order, self._workshop, self._mark(payment))
             return self._finish(payment, ())
-
-    def _keep(self, model: HistoriesModel) -> None:
-        """Perturbing twice is paying twice: what was released is kept until the release is finished."""
-        try:
-            write_histories(model, self._workshop.model_path, commit=None)
-        except ReleaseError as reason:  # paid for, so it is an interruption and not an end
-            raise OSError(str(reason)) from None
 
     def _choices(self) -> str:
         return choices_of(self._quote, self._recipe.parameters(), self._book.digest)

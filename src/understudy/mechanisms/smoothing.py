@@ -89,7 +89,7 @@ def smoothed(
     if heaviest >= 1 << 63:
         raise RefusalError(
             f"the integer weights of a cell would need {heaviest.bit_length()} bits; at most 63 are exact. "
-            "Use a larger alpha (a smaller epsilon) or a less uneven prior."
+            "Use an alpha nearer to 1, or a less uneven prior."
         )
     grid *= np.uint64(virtual.denominator)
     grid += np.array(virtual.numerators, dtype=np.uint64)

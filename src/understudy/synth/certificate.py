@@ -22,6 +22,7 @@ import pyarrow as pa
 from understudy.blocks.certified_regression import ReleasedRegression, released_regression
 from understudy.codebook import Codebook, Column
 from understudy.codebook.encode import encode_value
+from understudy.codec import to_fraction
 from understudy.errors import ParameterError
 from understudy.mechanisms.certificate import (
     STEPS,
@@ -257,7 +258,7 @@ def _coefficients(fitted: ReleasedRegression, sums: npt.NDArray[np.int64]) -> li
 
 def with_intervals(item: Mapping[str, Any], records: int, records_scale: Fraction) -> dict[str, Any]:
     """What was measured of one wish, with estimate, interval and verdict: all of them follow from the other numbers."""
-    reach, around = half_width(Fraction(item["scale"]), miss=_MISS), half_width(records_scale, miss=_RECORDS_MISS)
+    reach, around = half_width(to_fraction(item["scale"]), miss=_MISS), half_width(records_scale, miss=_RECORDS_MISS)
     least, most = max(records - around, 0), max(records + around, 1)
     if "coefficients" not in item:
         moved = item["moved"]
@@ -334,7 +335,7 @@ def faults_of(certificate: Mapping[str, Any], recipe: "Recipe", book: Codebook, 
         faults.append("the noise of the certificate is not the one that was paid for")
     if [item["tolerance"] for item in items] != [wish.tolerance for wish in plan.wishes]:
         faults.append("the tolerances of the certificate are not those that were asked for")
-    again = [with_intervals(item, certificate["records"]["measured"], Fraction(scales[0])) for item in items]
+    again = [with_intervals(item, certificate["records"]["measured"], to_fraction(scales[0])) for item in items]
     if again != list(items):
         faults.append("the intervals and verdicts of the certificate do not follow from its measurements")
     if certificate["accepted"] is not all(item["met"] for item in again):

@@ -4,6 +4,7 @@ One record moves one cell, by its weight at most: the noise covers the largest w
 (``codebook.weight.finer``) a record counts as its own weight, rounded to about a thousandth of the largest.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -39,6 +40,7 @@ from understudy.release.making import FittedWhole, choices_of
 from understudy.release.release import COUNT_COLUMNS
 from understudy.sources import open_source
 from understudy.sources.base import Report, Source
+from understudy.sources.tables import DENSE_LIMIT
 from understudy.synth.options import neighbours_option
 from understudy.synth.paid_books import bought_codebook, drafted_entries
 from understudy.synth.people import capped_source, person_entries
@@ -73,6 +75,11 @@ def _units_of(book: Codebook, columns: tuple[str, ...], weighted: bool) -> _Unit
     for name in columns:
         if name not in names:
             raise ParameterError(f"column {name!r} cannot be counted by; choose among {', '.join(names)}.")
+    if (cells := math.prod(book.column(name).size for name in columns)) > DENSE_LIMIT:
+        raise ParameterError(
+            f"`by` is {', '.join(columns)}, which have {cells:,} combinations; at most {DENSE_LIMIT:,} can be counted, "
+            "since each gets noise. Name fewer or coarser columns."
+        )
     if not weighted:
         return _Units(weight=None, units=None, unit=Fraction(1))
     assert book.weight is not None
@@ -207,7 +214,7 @@ class Counts(Declared):
     @property
     def cells(self) -> int:
         """Number of combinations."""
-        return int(np.prod([self.book.column(name).size for name in self.by]))
+        return math.prod(self.book.column(name).size for name in self.by)
 
 
 class FittedCounts(FittedWhole):

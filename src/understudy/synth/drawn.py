@@ -43,7 +43,7 @@ class DrawnRecipe(Recipe):
     """The whole-file target is met for the person by choosing alpha, so it is not divided."""
     alpha: float | None = option(
         None,
-        rule=Number(above=0),
+        rule=Number(above=0, most=1e9, tried=1.0),
         panel=Panel.PRIVACY,
         help="Virtual records per level (the smallest, when the prior is not uniform), instead of an epsilon.",
     )

@@ -33,9 +33,7 @@ from understudy.sources.rows import Rows, rows_of
 from understudy.synth.chained import Chain, Modelled, full_order
 from understudy.synth.fill_details import deduced, fill_detail, misplaced
 from understudy.synth.fill_rules import GapRules
-from understudy.synth.options import (
-    sweeps_option,
-)
+from understudy.synth.options import sweeps_option
 from understudy.synth.recipe import FILES
 
 Codes = npt.NDArray[np.unsignedinteger]

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from understudy.codebook import Codebook, Coded, Detail
-from understudy.errors import ParameterError
+from understudy.errors import ParameterError, RefusalError
 from understudy.mechanisms.certificate import half_width
 from understudy.mechanisms.smoothing import declared_public
 from understudy.mechanisms.stream import Stream
@@ -280,7 +280,9 @@ class PublicRows:
         columns = (*alone.modelled, *alone.details)
         values = (*rows.values, *rows.detail_values)
         named = {column.name: value for column, value in zip(columns, values, strict=True)}
-        return cls(table=pa.table(named), book=alone)
+        if not (table := pa.table(named)).num_rows:
+            raise ParameterError("`public` has no rows, so nothing can be run on it; give a table that has some.")
+        return cls(table=table, book=alone)
 
     def sample(self, records: int, rng: np.random.Generator) -> pa.Table:
         """So many rows, each as often as the others: drawing with replacement would add chance to every cell."""
@@ -324,26 +326,29 @@ def _smallest(tried: Callable[[float], Forecast], error: float, columns: Sequenc
     """The forecast at the smallest epsilon, up to a twentieth, that meets the error; ranges by their upper end."""
     what = " x ".join(columns) or "tables of two columns"
 
-    def meets(outlook: Forecast) -> bool:
+    def meeting(epsilon: float) -> Forecast | None:
+        try:
+            outlook = tried(epsilon)
+        except RefusalError:  # too little to draw any row from
+            return None
         span = outlook.table_error if columns else outlook.two_way or outlook.one_way
         if span is None:
             raise ParameterError(
                 f"`error` needs a forecast of {what}, which {outlook.method} cannot give from codebook and size alone; "
                 "give a public table of the same shape (`public`)."
             )
-        return span.high <= error
+        return outlook if span.high <= error else None
 
     low, high = _LEAST_EPSILON, _MOST_EPSILON
-    best = tried(high)
-    if not meets(best):
+    best = meeting(high)
+    if best is None:
         raise ParameterError(
             f"`error` is {error:g}, and even epsilon {high:g} would not reach it for {what} with so many records "
             "(rows_about). Name a larger error, or coarser columns."
         )
     while high / low > _CLOSE:
         middle = math.sqrt(low * high)
-        outlook = tried(middle)
-        if meets(outlook):
+        if outlook := meeting(middle):
             high, best = middle, outlook
         else:
             low = middle
@@ -459,7 +464,13 @@ def _run(
             report("running on the public table", number, ROUNDS)
         sample = public.sample(records, rng)
         fitted = bare.fit(open_source(sample, book), stream=Stream.of_seed(number))
-        drawn = fitted.sample(records).table
+        try:
+            drawn = fitted.sample(records).table
+        except RefusalError:
+            raise RefusalError(
+                f"run on the public table, {recipe.name} leaves nothing to draw {records:,} rows from; a larger "
+                "epsilon, or fewer and coarser columns, leave more. Nothing was paid."
+            ) from None
         real, synthetic = (_coded(table, book) for table in (sample, drawn))
         for clique in [*((name,) for name in book.names), *pairs, *([columns] if columns else [])]:
             errors.setdefault(clique, []).append(distance(real, synthetic, clique, book))

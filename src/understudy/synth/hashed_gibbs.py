@@ -138,8 +138,8 @@ class HashedGibbs(ReleasedRecipe):
                 warnings.append(
                     f"cells are shown from a count of {threshold:,} on, and even the coarsest {len(smallest)} columns "
                     f"leave {average:,.3g} of {self.public_rows:,} records per cell on average: expect most to be "
-                    f"withheld. Try an epsilon near {self.epsilon * threshold / average:.2g}, fewer parents or coarser "
-                    "levels."
+                    f"withheld. Try an epsilon some {threshold / average:.2g} times as large, fewer parents or "
+                    "coarser levels."
                 )
         return warnings
 

@@ -145,7 +145,13 @@ BROKEN = (
 def _price_faults(model: ReleasedModel) -> list[str]:
     """Whether the ledger is what the method, its parameters and the codebook cost."""
     from understudy.synth.recheck import cheaper_than_its_method
+    from understudy.synth.registry import METHODS
 
+    if model.method not in METHODS:
+        raise ReleaseError(
+            f"the model was made by the method {model.method!r}, which is unknown here; install the package that has "
+            "it, or the version of Understudy that wrote the model. `understudy methods` lists what is there."
+        )
     faults = cheaper_than_its_method(
         model.method, model.parameters, model.codebook, rows=1, ledger=model.ledger, delta=model.delta
     )

@@ -137,7 +137,7 @@ class PartJob(PartsJob[RangeDrawer]):
 
     def try_out(self, drawer: RangeDrawer) -> None:
         """One range in this process."""
-        drawer.draw(drawer.step, Stream.from_system())
+        drawer.draw(min(drawer.step, self.sizes[0]), Stream.from_system())
 
 
 def _close_quietly(writer: Any) -> None:

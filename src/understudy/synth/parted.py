@@ -98,6 +98,19 @@ class PartedRun(ABC, Generic[Opened]):
             payment.shown()  # parts on a disk may be seen: from here on the price stays
             yield payment
 
+    def _keep_noisy(self, what: str, write: Callable[[], object]) -> None:
+        """Write noisy tables down before rows are drawn from them: to perturb twice is to pay twice."""
+        if self._workshop.receipts():
+            raise ReleaseError(
+                f"{str(self._workshop.folder)!r} holds rows that were drawn from {what}, which are gone; with other "
+                "noise they would have to be paid for again. Put the file back, or remove the folder to give the "
+                "release up: what it was charged stays charged."
+            )
+        try:
+            write()
+        except ReleaseError as reason:  # paid for, so it is an interruption and not an end
+            raise OSError(str(reason)) from None
+
     def _finish(
         self, payment: Payment, warnings: tuple[str, ...], attachments: Mapping[str, pa.Table] | None = None
     ) -> PartedRelease:

@@ -7,7 +7,7 @@ from types import NoneType
 from typing import Any
 
 from understudy.codebook import Codebook
-from understudy.errors import ParameterError, ReleaseError
+from understudy.errors import ParameterError
 from understudy.privacy.account import Account, account_at
 from understudy.privacy.quote import Quote
 from understudy.privacy.transaction import Payment
@@ -207,8 +207,6 @@ class _Run(PartedRun[Source]):
             recipe = replace(recipe, parents=parents, selection_epsilon=None)
         fitted = recipe.fit(source, stream=self._stream(), report=order.report, quote=self._quote)
         refuse_openers(fitted._openers)  # the price of the parts was computed before the fit
-        # the same prices: what an earlier run chose is kept as declared parents, and the manifest names the choice
-        object.__setattr__(fitted, "recipe", self._recipe)
         self._origin = fitted.rows_origin
         return fitted
 
@@ -222,11 +220,9 @@ class _Run(PartedRun[Source]):
     def _keep(self, fitted: Fitted) -> None:
         """What may not be drawn or chosen a second time, kept until the release is finished."""
         if isinstance(fitted, FittedReleased) and self._recipe.route == "N":
-            try:
-                write_model(fitted.model, self._workshop.model_path, commit=None)
-                self._workshop.forget_counts()
-            except ReleaseError as reason:  # paid for, so it is an interruption and not an end
-                raise OSError(str(reason)) from None
+            path = self._workshop.model_path
+            self._keep_noisy("perturbed tables (model.zip)", lambda: write_model(fitted.model, path, commit=None))
+            self._workshop.forget_counts()
         elif isinstance(fitted, FittedPerturbed):
             self._workshop.remember(parents={name: list(columns) for name, columns in fitted.parents.items()})
 
@@ -239,7 +235,7 @@ class _Run(PartedRun[Source]):
             return fresh
         path = self._workshop.folder / _DETAILS
         if not path.exists():
-            write_details(fresh, path)
+            self._keep_noisy(f"tables of details ({_DETAILS})", lambda: write_details(fresh, path))
         return read_details(self._book, path)
 
     def _manifest(self, payment: Payment, warnings: tuple[str, ...]) -> Manifest:

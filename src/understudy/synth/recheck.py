@@ -23,7 +23,6 @@ from understudy.synth.linked_counts import LINKED, join_faults
 from understudy.synth.measurements import units_needed
 from understudy.synth.paid_books import bought_codebook
 from understudy.synth.people import of_people
-from understudy.synth.recipe import Recipe
 from understudy.synth.registry import METHODS
 
 
@@ -84,7 +83,7 @@ def _recheck_certificate(looked: Looked, book: Codebook) -> None:
             looked.passed.append("(the certificate of this recipe was given to other rows; these have none)")
         return
     try:
-        recipe = of_people(_recipe(looked.manifest["method"], parameters), book)
+        recipe = of_people(remade(looked.manifest["method"], parameters), book)
     except UnderstudyError:
         looked.passed.append("(the certificate is not computed anew: the manifest has only words for a choice)")
         return
@@ -114,10 +113,6 @@ def _recheck_measurements(looked: Looked, book: Codebook) -> None:
     looked.conclude(faults, f"{MEASUREMENTS} fits the codebook and has the noise that was paid for")
 
 
-def _recipe(method: str, parameters: Mapping[str, Any]) -> Recipe:
-    return remade(method, parameters)
-
-
 def _price(method: str, parameters: Mapping[str, Any], book: Codebook, rows: int) -> Quote:
     if method not in METHODS:
         plan = Counts(
@@ -128,7 +123,7 @@ def _price(method: str, parameters: Mapping[str, Any], book: Codebook, rows: int
             neighbours=Neighbours(parameters["neighbours"]),
         )
         return plan.quote()
-    return _recipe(method, parameters).quote(book, rows)
+    return remade(method, parameters).quote(book, rows)
 
 
 def cheaper_than_its_method(

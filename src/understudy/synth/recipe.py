@@ -73,8 +73,6 @@ class Recipe(Declared, ABC):
     """Whether rows of real people may come out as they are: methods that draw from exact counts of whole records."""
     ranged: ClassVar[bool] = False
     """Whether rows can be drawn in ranges by several workers; its fit then has a ``drawer``."""
-    prices_first: ClassVar[bool] = False
-    """Whether a fit asks for its price first, so that hopeless domains are refused before anything is read."""
     detail_epsilon: float | None = option(
         None,
         rule=EPSILON,
@@ -196,22 +194,17 @@ class Recipe(Declared, ABC):
             raise ParameterError("the source was opened with a codebook already; leave `book` out.")
         source = data if isinstance(data, Source) else open_source(data, book)
         stream = Stream.checked(stream)
-        if quote is None and self.prices_first:
+        if quote is None:  # what has no price, or a hopeless domain, is refused before anything is read
             quote = self.quote(source.codebook, 1, secure=stream.is_secure)
-        if quote is not None and source.account is not None and (fault := source.account.relation_fault(quote.ledger)):
-            raise BudgetError(f"the release {fault}")  # before anything is read
+        if source.account is not None and (fault := source.account.relation_fault(quote.ledger)):
+            raise BudgetError(f"the release {fault}")
         public = self.public_inputs(source.address)
         recipe = of_people(self, source.codebook)
         with watched(recipe) as openers:
             fitted = recipe.fit_records(capped_source(source, stream), stream, report)
         fitted._openers = tuple(dict.fromkeys(openers))
-        known = quote is not None and quote.basis == (self, source.codebook.digest, stream.is_secure)
-        if (
-            quote is not None
-            and known
-            and not openers
-            and all(quote.inputs[role] == provenance for role, provenance in public.items())
-        ):
+        known = quote.basis == (self, source.codebook.digest, stream.is_secure)
+        if known and not openers and all(quote.inputs[role] == provenance for role, provenance in public.items()):
             fitted._quoted = quote.with_data(source.provenance)
         return fitted
 

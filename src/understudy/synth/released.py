@@ -50,7 +50,6 @@ class ReleasedRecipe(Recipe):
     """Route N, and its baselines without a promise."""
 
     ranged: ClassVar[bool] = True
-    prices_first: ClassVar[bool] = True
 
     @abstractmethod
     def perturb(self, source: Source, stream: Stream, report: Report | None) -> Perturbed:

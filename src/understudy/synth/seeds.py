@@ -5,7 +5,6 @@ With seeds drawn from real rows the ratio is unbounded (4387 instead of e at n =
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -117,12 +116,3 @@ def seeds_assumption(pool: SeedPool) -> tuple[str, ...]:
     """What must be public about the pool."""
     assumptions = (f"chains start from {pool}, in which nothing private stands unpaid",)
     return assumptions if isinstance(pool, PublicSeeds) else ()
-
-
-def seed_pool(word: Any) -> SeedPool:
-    """``uniform``, ``data``, or the path of a public file."""
-    if isinstance(word, SeedPool):
-        return word
-    if word == "uniform":
-        return UniformSeeds()
-    return RealSeeds() if word == "data" else PublicSeeds(path=str(word))

@@ -44,7 +44,7 @@ class BayesianBootstrap(Recipe):
             recipe=self,
             source=source,
             counts=[table.to_grid() for table in tables],
-            stream=Stream.checked(stream),
+            stream=stream,
             report=report,
         )
 

@@ -24,9 +24,7 @@ from understudy.sources.tables import code_type
 from understudy.synth.chained import Chain, Modelled, full_order
 from understudy.synth.method_facts import baseline_facts
 from understudy.synth.methods.pmi import Steps
-from understudy.synth.options import (
-    sweeps_option,
-)
+from understudy.synth.options import sweeps_option
 from understudy.synth.recipe import Fitted, Recipe
 
 Codes = npt.NDArray[np.unsignedinteger]
@@ -134,7 +132,6 @@ class Imputation(Modelled, Recipe):
 
     def fit_records(self, source: Source, stream: Stream, report: Report | None) -> "FittedImputation":
         """Tune every model; its parameters are drawn with each file."""
-        self.quote(source.codebook, 1)
         tables, _ = exposed(source.count([source.codebook.names], report), stage="models", reads=_READS, why=_WHY)
         records = Records.of(tables[0])
         if not len(records.counts):

@@ -110,7 +110,7 @@ class LUGS(DiverseRecipe):
     def fit_records(self, source: Source, stream: Stream, report: Report | None) -> "FittedDiverse":
         """Estimate and perturb."""
         book = source.codebook
-        event = self.event(book)  # refuse an impossible l before anything is read
+        event = self.event(book)
         hashing = self.hashing(book)
         counts = source.count([book.names], report)[0]
         tables = diversify(

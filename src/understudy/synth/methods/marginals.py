@@ -98,7 +98,8 @@ class Marginals(ReleasedRecipe):
     def units(self, book: Codebook) -> int:
         """Measurements in all: fine enough to be split, for a score of every pair, and for noise in whole numbers."""
         pairs = len(book.names) * (len(book.names) - 1) // 2
-        scale = self.epsilon**2 / (2 * math.log(1.25 / self.delta))  # about one over the variance of a single unit
+        # about one over the variance of a single unit; the square of a huge epsilon is infinite, its power an error
+        scale = self.epsilon * self.epsilon / (2 * math.log(1.25 / self.delta))
         fine = max(2 * LEAST_VARIANCE * scale, min(_UNITS, MAX_DEVIATION**2 / 2 * scale))
         # under hardly any noise units cannot be joined: then every measurement is drawn, and few are enough
         return int(max(2_000, 24 * pairs, fine if fine <= _MOST_UNITS else 0))

@@ -78,7 +78,7 @@ class PeGSReset(PerturbedRecipe):
         seeds = fitted.seed_rows(self._blocks(rows))
         drawn = sampler.sweep_with_reset(
             seeds,
-            block_size=self.block_size,
+            block_size=min(self.block_size, rows),
             stream=fitted.stream,
             report=fitted.report_rows,
             threads=fitted.threads,

@@ -58,7 +58,6 @@ class PLUGS(DiverseRecipe):
 
     def fit_records(self, source: Source, stream: Stream, report: Report | None) -> "FittedParts":
         """Count once and deal the records out; blocks are estimated where they are drawn from."""
-        self.event(source.codebook)  # refuse an impossible l before anything is read
         counts = source.count([source.codebook.names], report)[0]
         parts = split_counts(counts, self.partitions, stream)
         return FittedParts(recipe=self, source=source, parts=parts, stream=stream, report=report)

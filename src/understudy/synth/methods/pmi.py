@@ -24,9 +24,7 @@ from understudy.sources.tables import CountTable
 from understudy.synth.chained import Chain, Modelled, full_order
 from understudy.synth.drawn import DrawnRecipe
 from understudy.synth.method_facts import synthesis_facts
-from understudy.synth.options import (
-    sweeps_option,
-)
+from understudy.synth.options import sweeps_option
 from understudy.synth.recipe import Fitted
 from understudy.synth.seeds import seeds_assumption, seeds_entry
 
@@ -142,7 +140,6 @@ class PMI(Modelled, DrawnRecipe):
 
     def fit_records(self, source: Source, stream: Stream, report: Report | None) -> "FittedPMI":
         """Fit every model to the counts of whole records, and keep it secret."""
-        self.quote(source.codebook, 1)
         counts = source.count([source.codebook.names], report)[0]
         chain, generator = self.chain(source.codebook), stream.generator()
         models = fitted_in_secret(counts, lambda table: fit_models(chain, table, generator, report))

@@ -15,8 +15,8 @@ Codes = npt.NDArray[np.unsignedinteger]
 Progress = Callable[[int, int], None] | None
 Where = Mapping[str, Sequence[int]]
 """Some columns, each with the codes that it may hold."""
-_MOST_DRAWN = 2_000_000
-"""Rows that are looked through for those of a sub-population."""
+_MOST_DRAWN, _MOST_EACH = 2_000_000, 20
+"""Rows that are looked through for those of a sub-population: so many, or so many for each one that is wanted."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,9 +53,9 @@ class Wanted:
             return Drawn(codes=draw_rows(self.rows))
         rules = self.rules(book)
         batches: list[list[Codes]] = []
-        kept, drawn, batch = 0, 0, max(1000, 2 * self.rows)
+        kept, drawn, batch = 0, 0, min(max(1000, 2 * self.rows), _MOST_DRAWN)
         while kept < self.rows:
-            if drawn >= _MOST_DRAWN:
+            if drawn >= max(_MOST_DRAWN, _MOST_EACH * self.rows):
                 raise RefusalError(
                     f"only {kept:,} of {drawn:,} rows drawn {self.whom}were found, and {self.rows:,} were asked for; "
                     "the sub-population is too rare in this model. Ask for fewer rows, or for a larger sub-population."
