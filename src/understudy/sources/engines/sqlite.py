@@ -62,10 +62,9 @@ class _Reader:
     def reading(self) -> Iterator[None]:
         """A transaction that only reads, shared by those who read at the same time."""
         with self._lock:
+            if not self._readings:
+                self._begin()
             self._readings += 1
-            if self._readings == 1:
-                self.client.execute("BEGIN")
-                self.client.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()  # the state is that of now
             (version,) = self.client.execute("PRAGMA data_version").fetchone()
             self._version = self._version or version
         try:
@@ -77,6 +76,15 @@ class _Reader:
                 self._readings -= 1
                 if not self._readings:
                     self.client.execute("COMMIT")
+
+    def _begin(self) -> None:
+        """A transaction whose state is that of now; none where somebody else holds the file."""
+        self.client.execute("BEGIN")
+        try:
+            self.client.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()
+        except BaseException:
+            self.client.execute("ROLLBACK")
+            raise
 
     def _look(self, place: Path) -> None:
         listed = self.client.execute(
@@ -167,7 +175,8 @@ class _Rows:
 def _array_of(field: pa.Field, values: tuple[Any, ...]) -> pa.Array:
     """A column. Texts of SQLite come as bytes, so that one that is no UTF-8 is found here."""
     if field.type != pa.string():
-        return pa.array(values, field.type)
+        is_float = field.type == pa.float64()  # whole numbers beside fractions may have more digits than a float
+        return pa.array([float(v) if is_float and v is not None else v for v in values], field.type)
     name = field.name
     try:
         if set(map(type, values)) <= {bytes, type(None)}:
