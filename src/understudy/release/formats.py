@@ -113,7 +113,9 @@ def holds_same_rows(path: Path, form: str, table: pa.Table, book: Codebook, made
         expected = _guarded(expected) if form == GUARDED else expected
         types = {field.name: field.type for field in expected.schema}
         options = pyarrow.csv.ConvertOptions(column_types=types, strings_can_be_null=False, null_values=[""])
-        return bool(pyarrow.csv.read_csv(path, convert_options=options).equals(expected.replace_schema_metadata(None)))
+        lines = pyarrow.csv.ParseOptions(newlines_in_values=True)
+        read = pyarrow.csv.read_csv(path, parse_options=lines, convert_options=options)
+        return bool(read.equals(expected.replace_schema_metadata(None)))
     from understudy.sources.marks import DATA_SHEET
     from understudy.sources.statistical import read_statistical
     from understudy.sources.workbooks import read_workbook
