@@ -1,6 +1,7 @@
 """Edges of sources: marks inside archives, blank names, endless days, numbers too long, names with quotes."""
 
 import datetime as dt
+import json
 import sqlite3
 import threading
 import zipfile
@@ -14,6 +15,7 @@ import pytest
 from understudy.codebook import Categorical, Codebook, Continuous, Dates, Grain, LinkedCodebook, LinkedTable
 from understudy.errors import DataError, ParameterError
 from understudy.privacy.provenance import Made, Provenance
+from understudy.release.folders import digest_of
 from understudy.sources import files, open_source
 from understudy.sources.check import check_table
 from understudy.sources.documents.variables import number_in
@@ -181,3 +183,16 @@ def test_one_key_that_is_called_json_is_a_column(tmp_path):
     path.write_text('{"json": "1"}\n{"json": "2"}\n')
     assert _counted(path, _levels("json")) == {0: 1, 1: 1}
     assert np.array_equal(read_rows(path, _levels("json")).open().codes[0], [0, 1])
+
+
+@pytest.mark.parametrize("folder", ["synthetic", "stays"])
+def test_a_part_of_any_table_is_known_by_the_manifest_of_its_release(tmp_path, folder):
+    part = tmp_path / folder / "part.csv"
+    part.parent.mkdir()
+    part.write_text("a\n1\n")
+    manifest = {"release": "r", "ledger": [], "files": {f"{folder}/part.csv": digest_of(part)}}
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    assert find_provenance(part).is_release
+    part.write_text("a\n2\n")
+    with pytest.raises(DataError, match="was changed after its release"):
+        find_provenance(part)

@@ -68,12 +68,11 @@ def public_provenance(what: Any, role: InputRole, *, confidential: Any = None) -
 
 @loader("the table", remedy="copy it again from its source.", error=DataError, quotes=False)
 def _of_file(path: Path, member: str) -> Provenance:
-    beside = path.parent / _MANIFEST
-    name = path.name
-    if not beside.is_file() and path.parent.name == "synthetic":  # a part of a large release
-        beside, name = path.parent.parent / _MANIFEST, f"{path.parent.name}/{path.name}"
+    beside, name = path.parent / _MANIFEST, path.name
     if not beside.is_file():
         beside = path.parent / _RECONSTRUCTION
+    if not beside.is_file():  # a part of a large release lies in the folder of its table
+        beside, name = path.parent.parent / _MANIFEST, f"{path.parent.name}/{path.name}"
     try:
         text = beside.read_text(encoding="utf-8") if beside.is_file() else ""
         manifest = json.loads(text) if text else {}

@@ -30,7 +30,7 @@ class Variable:
     label: str = ""
     type: str = ""
     """``integer``, ``number``, ``date``, ``boolean``, ``text``, or empty where nothing is said."""
-    values: ValueLabels | tuple[tuple[str, str], ...] = ()
+    values: ValueLabels = ()
     """The values that it may have, each with its label, which may be empty."""
     missing: tuple[str, ...] = ()
     required: bool = False

@@ -292,7 +292,6 @@ class _Postgres(Engine):
             client = psycopg.connect(autocommit=True, **settings)
             connection = ibis.postgres.from_connection(client)
             weakref.finalize(connection, client.close)
-            client.execute("SET TIME ZONE 'UTC'")  # a moment in time is the day that it is in Greenwich
             try:
                 inside = None if schema is None else (connection.current_catalog, schema)
                 opened = connection.table(name, database=inside)
