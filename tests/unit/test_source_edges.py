@@ -127,6 +127,15 @@ def test_sqlite_has_whole_numbers_that_no_float_spells_beside_fractions(tmp_path
     assert _counted(f"sqlite:///{path}?table=t", book, "missing") == {0: 1, 2: 2}
 
 
+def test_columns_that_sqlite_computes_are_columns(tmp_path):
+    path = tmp_path / "t.sqlite"
+    with sqlite3.connect(path) as client:
+        client.execute("CREATE TABLE t (a, b AS (a + 1), c AS (a * 2) STORED)")
+        client.execute("INSERT INTO t (a) VALUES (1)")
+    for name, value in (("a", "1"), ("b", "2"), ("c", "2")):
+        assert _counted(f"sqlite:///{path}?table=t", _levels(name, value)) == {0: 1}
+
+
 def test_a_sqlite_file_that_was_locked_is_read_in_a_transaction_afterwards(tmp_path):
     path = tmp_path / "t.sqlite"
     other = sqlite3.connect(path, isolation_level=None)
@@ -196,3 +205,13 @@ def test_a_part_of_any_table_is_known_by_the_manifest_of_its_release(tmp_path, f
     part.write_text("a\n2\n")
     with pytest.raises(DataError, match="was changed after its release"):
         find_provenance(part)
+
+
+def test_a_damaged_manifest_is_no_absent_one(tmp_path):
+    (tmp_path / "t.csv").write_text("a\n1\n")
+    manifest = json.dumps({"release": "r", "statement": "s", "ledger": []})
+    (tmp_path / "manifest.json").write_text(manifest[:-1])
+    with pytest.raises(DataError, match="cut short or damaged"):
+        find_provenance(tmp_path / "t.csv")
+    (tmp_path / "manifest.json").write_text("// of another program")
+    assert not find_provenance(tmp_path / "t.csv").is_release

@@ -104,8 +104,10 @@ def add_notice(place: Path, notice: Notice) -> None:
         try:
             write_file(place / name, words, access)
         except OSError as reason:
-            sentence = f"{str(place / name)!r} could not be written ({reason.strerror}); it was not changed."
-            raise ReleaseError(sentence) from None
+            raise ReleaseError(
+                f"{str(place / name)!r} could not be written ({reason.strerror}) and is as it was; mend that and run "
+                "again."
+            ) from None
 
 
 def with_notices(page: str, notices: Sequence[Notice]) -> str:

@@ -73,11 +73,7 @@ def _of_file(path: Path, member: str) -> Provenance:
         beside = path.parent / _RECONSTRUCTION
     if not beside.is_file():  # a part of a large release lies in the folder of its table
         beside, name = path.parent.parent / _MANIFEST, f"{path.parent.name}/{path.name}"
-    try:
-        text = beside.read_text(encoding="utf-8") if beside.is_file() else ""
-        manifest = json.loads(text) if text else {}
-    except (OSError, ValueError):
-        text, manifest = "", {}
+    text, manifest = _beside(beside)
     ours = isinstance(manifest, dict) and {"release", "ledger"} <= set(manifest)
     listed = manifest.get("files") if ours or beside.name == _RECONSTRUCTION else None
     if isinstance(listed, dict):
@@ -93,6 +89,22 @@ def _of_file(path: Path, member: str) -> Provenance:
                 return RECONSTRUCTED
             return _as_marked(path, provenance_of_manifest(manifest, text), _metadata(path))
     return _of_archive(path, member) or _of_metadata(_metadata(path))
+
+
+def _beside(path: Path) -> tuple[str, Any]:
+    """What lies beside a table, as text and as plain data; a manifest of ours that is damaged is no absent one."""
+    try:
+        content = path.read_bytes() if path.is_file() else b""
+        return content.decode(), json.loads(content) if content else {}
+    except OSError:
+        return "", {}
+    except ValueError:
+        if b'"release"' in content and b'"statement"' in content:
+            raise DataError(
+                f"{str(path)!r} is a manifest that is cut short or damaged, so that nobody knows what the table beside "
+                "it promises. Take the release as it was published."
+            ) from None
+        return "", {}
 
 
 def _of_archive(path: Path, member: str) -> Provenance | None:

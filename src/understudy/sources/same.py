@@ -1,6 +1,7 @@
 """Whether a table that is called public is the confidential one itself, under whatever name."""
 
 import hashlib
+from gzip import GzipFile
 from pathlib import Path
 from typing import IO, Any
 
@@ -73,7 +74,7 @@ def _digests(path: Path, member: str) -> set[bytes]:
     return digests
 
 
-def _digest(data: IO[bytes]) -> bytes:
+def _digest(data: IO[bytes] | GzipFile) -> bytes:
     digest = hashlib.sha256()
     while piece := data.read(1 << 20):
         digest.update(piece)

@@ -346,7 +346,9 @@ def _table(place: Path, known: TableBook, files: Mapping[str, File], made: Made)
     try:
         schema = pyarrow.parquet.read_schema(place / own[0].path)
     except (OSError, pa.ArrowException) as reason:
-        raise ReleaseError(f"{own[0].path} in {str(place)!r} cannot be read ({reason}).") from None
+        raise ReleaseError(
+            f"{own[0].path} in {str(place)!r} cannot be read ({reason}); check it with `understudy verify`."
+        ) from None
     return Table(
         name=known.name,
         fields=tuple(_field(part, known.columns.get(part.name), made) for part in schema),

@@ -32,6 +32,8 @@ _ROWS = 1 << 15
 _BLOB = "\ufffdbytes"
 """What stands for bytes: a text that nobody writes."""
 _WAIT_SECONDS = 10
+_HIDDEN = 1
+"""How a column is marked that `SELECT *` leaves out too."""
 
 
 def _quoted(name: str) -> str:
@@ -96,8 +98,8 @@ class _Reader:
     def schema(self, table: str) -> pa.Schema:
         """Names and types of the columns, by what they hold."""
         with self.reading():
-            listed = self.client.execute(f"PRAGMA table_info({_quoted(table)})")
-            names = [name.decode("utf-8", "replace") for _, name, *_ in listed]
+            listed = self.client.execute(f"PRAGMA table_xinfo({_quoted(table)})")  # with columns that are computed
+            names = [name.decode("utf-8", "replace") for _, name, *_, hidden in listed if hidden != _HIDDEN]
             held = [self._held(table, name) for name in names]
         kinds = [
             pa.string() if texts or not (reals or wholes) else pa.float64() if reals else pa.int64()
