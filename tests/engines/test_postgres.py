@@ -1,5 +1,6 @@
 """What only a database can show: its own log of statements, passwords, and going away."""
 
+import datetime as dt
 import gc
 import json
 import re
@@ -14,11 +15,12 @@ from sqlglot import expressions as sql
 import understudy as us
 from tests.engines.conftest import Postgres, start_postgres
 from tests.engines.test_engines import BOOK, CLIQUES, typed_table
-from understudy.codebook import Categorical, Integer
+from understudy.codebook import Categorical, Dates, Grain, Integer
 from understudy.errors import DataError
 from understudy.privacy.guarantees import Neighbours
 from understudy.sources.check import check_table
 from understudy.sources.draft import draft_codebook
+from understudy.sources.review import look_at_columns
 from understudy.sources.rows import read_rows
 
 PASSWORD = "correct-horse-battery"
@@ -226,12 +228,30 @@ def test_types_that_only_postgres_has(postgres: Postgres) -> None:
     assert us.open(postgres.address("odd"), days).count([("seen",)])[0].open().to_grid()[1] == 2
 
 
+@pytest.mark.parametrize("kind", ["date", "timestamp", "timestamptz"])
+def test_endless_days_are_no_days(postgres: Postgres, kind: str) -> None:
+    """Until they were, one `infinity` kept the whole table from being counted."""
+    with postgres.connect() as connection:
+        connection.execute(f"DROP TABLE IF EXISTS endless; CREATE TABLE endless (seen {kind})")
+        connection.execute("INSERT INTO endless VALUES ('infinity'), ('-infinity'), ('2020-01-06'), ('0044-03-15 BC')")
+    for grain in Grain:
+        start = grain.first(grain.number(dt.date(2019, 1, 1)))
+        column = Dates(name="seen", grain=grain, start=start, end=dt.date(2020, 12, 31), missing="NA")
+        book = us.Codebook(columns=(column,))
+        (table,) = us.open(postgres.address("endless"), book, unknown="missing").count([("seen",)])
+        assert sorted(table.open().occupied()[1].tolist()) == [1, 3]
+        faults = {fault.kind: fault.count for fault in check_table(postgres.address("endless"), book)}
+        assert faults == {"not a date": 2, "outside the edges": 1}
+
+
 def test_jobs_that_need_values_say_that_none_leave(postgres: Postgres) -> None:
     address = postgres.load("visits", typed_table())
     with pytest.raises(DataError, match="only counts leave a database"):
         draft_codebook(address)
     with pytest.raises(DataError, match="no record leaves a database"):
         read_rows(address, BOOK)
+    with pytest.raises(DataError, match="only counts leave a database"):
+        look_at_columns(address, BOOK)
     assert check_table(address, BOOK) == []  # the holder of the data may still be told what does not fit
 
 

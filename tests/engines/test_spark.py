@@ -20,7 +20,7 @@ import pytest
 import understudy as us
 from tests.engines.conftest import spark_environment, wait_until
 from tests.engines.part_tables import BOOK, declared, new_account, rows_of, table
-from understudy.codebook import Codebook, Detail, Integer
+from understudy.codebook import Categorical, Codebook, Detail, Integer
 from understudy.errors import DataError, RefusalError, ReleaseError
 from understudy.mechanisms.stream import Stream
 from understudy.privacy.account import ChargeState
@@ -118,6 +118,20 @@ def test_a_data_frame_and_a_session_are_opened_alike(spark: Any, tmp_path: Path)
         us.open(spark, BOOK)
     with pytest.raises(DataError, match="cannot be read"):
         us.open(spark, BOOK, table="nowhere")
+
+
+def test_a_row_of_csv_is_one_row_whatever_its_values_hold(spark: Any, tmp_path: Path) -> None:
+    """By itself Spark makes two rows of one with a line end in it: two records where the price is of one."""
+    book = Codebook(columns=(Categorical(name="a", levels=("x", "y"), missing="NA"),))
+    path = tmp_path / "t.csv"
+    path.write_text('id,a,note\n1,x,"one\ntwo"\n2,y,"plain"\n3,x,""\n')
+    counts = [us.open(what, book, table=name).count([("a",)])[0].open().to_grid().tolist()
+              for what, name in ((spark, str(path)), (path, None))]  # fmt: skip
+    assert counts == [[2, 1, 0]] * 2
+    path.write_text("id,a,note\n1,x\n2,y,plain,more\n")
+    for what, name in ((spark, str(path)), (path, None)):
+        with pytest.raises(DataError, match="Mend that line"):
+            us.open(what, book, table=name).count([("a",)])
 
 
 def test_what_a_worker_refuses_is_refused_here(spark: Any) -> None:

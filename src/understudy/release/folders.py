@@ -1,10 +1,12 @@
 """Files and folders that appear all at once, after their charge, or not at all."""
 
 import hashlib
+import io
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -20,6 +22,30 @@ def digest_of(path: Path) -> str:
     """SHA-256 of a file."""
     with path.open("rb") as data:
         return "sha256:" + hashlib.file_digest(data, "sha256").hexdigest()
+
+
+def digest_of_tables(tables: Iterable[tuple[bytes, pa.Table]]) -> str:
+    """SHA-256 of tables in memory, each behind the bytes that tell it apart."""
+    hashed = _Hashed()
+    for before, table in tables:
+        hashed.write(before)
+        with pa.ipc.new_stream(pa.PythonFile(hashed, mode="w"), table.schema) as stream:
+            stream.write_table(table)
+    return f"sha256:{hashed.sha256.hexdigest()}"
+
+
+class _Hashed(io.RawIOBase):
+    """A file that keeps nothing but the digest of what was written to it."""
+
+    def __init__(self) -> None:
+        self.sha256 = hashlib.sha256()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, content: Any) -> int:
+        self.sha256.update(content)
+        return len(content)
 
 
 def digest_of_bytes(content: bytes) -> str:

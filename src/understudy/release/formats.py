@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from understudy.codebook import Codebook, Column, FileReading, Levelled, Number, Ordinal
+from understudy.codebook import Codebook, Column, FileReading, Levelled, LinkedCodebook, Number, Ordinal
 from understudy.codebook.encode import number_of, spelling
 from understudy.codebook.labels import has_number_levels
 from understudy.codebook.readings import MISSING_TOKENS
@@ -58,6 +58,15 @@ def chosen_formats(asked: str | Sequence[str] | None, *, csv: bool = False, rows
     if "xlsx" in words and rows is not None and rows > _MOST_XLSX_ROWS:
         raise ParameterError(f"`format` is xlsx for {rows:,} rows, and a sheet has {_MOST_XLSX_ROWS:,}; try parquet.")
     return tuple(dict.fromkeys(word for word in [*words, *(["csv"] if csv else [])] if word != "parquet"))
+
+
+def formula_like(book: Codebook | LinkedCodebook) -> list[str]:
+    """Columns with a level that a spreadsheet would run as a formula when it opens a CSV."""
+    return [
+        column.name
+        for column in book.released
+        if isinstance(column, Levelled) and any(level.startswith(("=", "+", "-", "@")) for level in column.levels)
+    ]
 
 
 def write_table(table: pa.Table, book: Codebook, made: Made, path: Path, form: str) -> None:
@@ -104,7 +113,9 @@ def holds_same_rows(path: Path, form: str, table: pa.Table, book: Codebook, made
         expected = _guarded(expected) if form == GUARDED else expected
         types = {field.name: field.type for field in expected.schema}
         options = pyarrow.csv.ConvertOptions(column_types=types, strings_can_be_null=False, null_values=[""])
-        return bool(pyarrow.csv.read_csv(path, convert_options=options).equals(expected.replace_schema_metadata(None)))
+        lines = pyarrow.csv.ParseOptions(newlines_in_values=True)
+        read = pyarrow.csv.read_csv(path, parse_options=lines, convert_options=options)
+        return bool(read.equals(expected.replace_schema_metadata(None)))
     from understudy.sources.marks import DATA_SHEET
     from understudy.sources.statistical import read_statistical
     from understudy.sources.workbooks import read_workbook

@@ -1,6 +1,5 @@
 """Linked tables with one manifest, drawn block by block and written all at once or not at all."""
 
-import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -10,14 +9,14 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet
 
-from understudy.codebook import Levelled, LinkedCodebook
+from understudy.codebook import LinkedCodebook
 from understudy.files import write_file
 from understudy.privacy.provenance import Made
 from understudy.privacy.spelling import short_promise
 from understudy.release.closing import close_folder
 from understudy.release.face import ShownTable
-from understudy.release.folders import Commit, digest_of, new_folder
-from understudy.release.formats import write_table
+from understudy.release.folders import Commit, digest_of, digest_of_tables, new_folder
+from understudy.release.formats import formula_like, write_table
 from understudy.release.manifest import Manifest
 from understudy.release.release import CODEBOOK, MANIFEST, marked
 
@@ -95,22 +94,11 @@ class LinkedRelease:
     @property
     def digest(self) -> str:
         """What an account keeps of a release that was handed over in memory: the digest of its tables."""
-        sha256 = hashlib.sha256()
-        for name, table in self.tables.items():
-            sink = pa.BufferOutputStream()
-            with pa.ipc.new_stream(sink, table.schema) as stream:
-                stream.write_table(table)
-            sha256.update(name.encode() + b"\x00")
-            sha256.update(sink.getvalue())
-        return f"sha256:{sha256.hexdigest()}"
+        return digest_of_tables((name.encode() + b"\x00", table) for name, table in self.tables.items())
 
     def formula_like(self) -> list[str]:
         """Columns with a level that a spreadsheet would run as a formula when it opens a CSV."""
-        return [
-            column.name
-            for column in self.codebook.released
-            if isinstance(column, Levelled) and any(level.startswith(("=", "+", "-", "@")) for level in column.levels)
-        ]
+        return formula_like(self.codebook)
 
     def __repr__(self) -> str:
         names = ", ".join(table.name for table in self.codebook.tables)

@@ -17,9 +17,12 @@ from understudy.privacy.account import Account, digest_of_choices, names_of_file
 from understudy.privacy.provenance import Provenance
 from understudy.privacy.quote import Quote
 from understudy.privacy.transaction import Payment, Point, paying
-from understudy.release.folders import Commit, check_target, digest_of
+from understudy.release.folders import Commit, check_target, digest_of, digest_of_tables
 from understudy.release.release import Release, save_many
 from understudy.sources.base import Report
+from understudy.sources.databases import is_spark
+from understudy.sources.files import database_of
+from understudy.sources.frames import to_arrow
 from understudy.sources.same import files_of
 
 
@@ -48,8 +51,18 @@ def choices_of(quote: Quote, parameters: Mapping[str, Any], codebook: str, *, pu
         parameters={name: repr(value) for name, value in parameters.items()},
         rows=quote.rows,
         codebook=codebook,
-        public=[digest_of(path) for table in public for path in files_of(table)],
+        public=[digest for table in public for digest in _digests_of(table)],
     )
+
+
+def _digests_of(table: Any) -> list[str]:
+    """Of the content of a public table; a server's table is known by its address alone."""
+    if table is None or is_spark(table):
+        return []
+    if not isinstance(table, str | Path):
+        return [digest_of_tables([(b"", to_arrow(table)[1])])]
+    database = database_of(str(table))
+    return [digest_of(path) for path in (files_of(table) if database is None else [database[0]])]
 
 
 class Fitted(ABC, Generic[Made]):

@@ -99,12 +99,15 @@ def add_notice(place: Path, notice: Notice) -> None:
     if FACE in manifest["files"]:
         page = without_notices((place / FACE).read_bytes().decode())
         content[FACE] = with_notices(page, notices)
+    access = Access.OWNER if manifest.get("confidential") else Access.EVERYBODY
     for name, words in content.items():  # the notice first: a page without it is only late
         try:
-            write_file(place / name, words, Access.EVERYBODY)
+            write_file(place / name, words, access)
         except OSError as reason:
-            sentence = f"{str(place / name)!r} could not be written ({reason.strerror}); it was not changed."
-            raise ReleaseError(sentence) from None
+            raise ReleaseError(
+                f"{str(place / name)!r} could not be written ({reason.strerror}) and is as it was; mend that and run "
+                "again."
+            ) from None
 
 
 def with_notices(page: str, notices: Sequence[Notice]) -> str:

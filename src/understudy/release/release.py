@@ -1,7 +1,5 @@
 """A table with its manifest, written all at once or not at all."""
 
-import hashlib
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet
 
-from understudy.codebook import Codebook, Levelled
+from understudy.codebook import Codebook
 from understudy.extras import need
 from understudy.files import Access, write_file
 from understudy.privacy.card import card
@@ -18,8 +16,8 @@ from understudy.privacy.provenance import InputRole, Made
 from understudy.privacy.spelling import short_promise
 from understudy.release.closing import close_folder
 from understudy.release.face import ShownTable
-from understudy.release.folders import Commit, digest_of, digest_of_bytes, new_folder
-from understudy.release.formats import write_table
+from understudy.release.folders import Commit, digest_of, digest_of_bytes, digest_of_tables, new_folder
+from understudy.release.formats import formula_like, write_table
 from understudy.release.manifest import Manifest
 
 MANIFEST, CODEBOOK = "manifest.json", "codebook.toml"
@@ -76,10 +74,7 @@ class Release:
     @property
     def digest(self) -> str:
         """What an account keeps of a release that was handed over in memory: the digest of its table."""
-        hashed = _Hashed()
-        with pa.ipc.new_stream(pa.PythonFile(hashed, mode="w"), self.table.schema) as stream:
-            stream.write_table(self.table)
-        return f"sha256:{hashed.sha256.hexdigest()}"
+        return digest_of_tables([(b"", self.table)])
 
     def to_pandas(self) -> Any:
         """The table as a pandas frame (needs the extra ``formats``); many, not all, of its operations keep the mark."""
@@ -141,25 +136,7 @@ class Release:
 
     def formula_like(self) -> list[str]:
         """Columns with a level that a spreadsheet would run as a formula when it opens the CSV."""
-        return [
-            column.name
-            for column in self.codebook.released
-            if isinstance(column, Levelled) and any(level.startswith(("=", "+", "-", "@")) for level in column.levels)
-        ]
-
-
-class _Hashed(io.RawIOBase):
-    """A file that keeps nothing but the digest of what was written to it."""
-
-    def __init__(self) -> None:
-        self.sha256 = hashlib.sha256()
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, content: Any) -> int:
-        self.sha256.update(content)
-        return len(content)
+        return formula_like(self.codebook)
 
 
 def table_as(table: str, form: str) -> str:

@@ -62,7 +62,9 @@ def new_key_pair(path: Path) -> Path:
     except FileExistsError:
         raise ReleaseError(f"{str(path)!r} exists already; a key file is never overwritten. Choose another.") from None
     except OSError as reason:
-        raise ReleaseError(f"the key file {str(path)!r} cannot be written ({reason.strerror}).") from None
+        raise ReleaseError(
+            f"the key file {str(path)!r} cannot be written ({reason.strerror}); choose another place."
+        ) from None
     text = key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
     return new_file(public, text, what="the public key", access=Access.EVERYBODY)
 

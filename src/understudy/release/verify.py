@@ -5,6 +5,7 @@ the classes of an anonymised table) as a :class:`Check`; ``understudy.verify`` u
 """
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from glob import escape
@@ -310,14 +311,15 @@ def _check_counts(looked: Looked, book: Codebook) -> None:
     try:
         table = pyarrow.parquet.read_table(looked.table)
         names = [name for name in table.column_names if name not in COUNT_COLUMNS]
-        expected = set(product(*(book.column(name).labels for name in names)))
+        labels = [book.column(name).labels for name in names]
         combinations = list(zip(*(table.column(name).to_pylist() for name in names), strict=True))
         low, count, high = (table.column(name).to_pylist() for name in ("low", "count", "high"))
     except (UnderstudyError, KeyError, OSError, pa.ArrowException) as reason:
         looked.problems.append(f"the table cannot be read: {reason}")
         return
     wrong = []
-    if not names or len(combinations) != len(expected) or set(combinations) != expected:
+    is_whole = names and len(combinations) == math.prod(map(len, labels))  # before any product is laid out
+    if not is_whole or set(combinations) != set(product(*labels)):
         wrong.append("the table does not hold every combination of the levels of its columns once")
     if any(not a <= b <= c for a, b, c in zip(low, count, high, strict=True)):
         wrong.append("a count of the table lies outside its own interval")
@@ -476,7 +478,8 @@ def _agree(stated: dict[str, Any], due: dict[str, Any]) -> bool:
     for name, value in due.items():
         if isinstance(value, float) and isinstance(stated[name], int | float):
             scale = abs(value) if name == "delta" else max(1.0, abs(value))  # a delta is small, and so are its digits
-            if abs(value - stated[name]) > _TOLERANCE * scale:
+            gap = abs(value - stated[name])  # no number where the manifest states none, which agrees with nothing
+            if value != stated[name] and not (math.isfinite(value) and gap <= _TOLERANCE * scale):
                 return False
         elif value != stated[name]:
             return False

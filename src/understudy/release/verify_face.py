@@ -84,7 +84,7 @@ def page_faults(
     except (OSError, UnicodeDecodeError) as reason:
         return [f"{name} cannot be read: {reason}"]
     faults = [f"{name} could run or load something: {what}" for what in running_or_loading(page)[:3]]
-    if page.lower().count("<style") != 1:
+    if page.lower().count("<style") != 1 or len(_STYLE.findall(page)) != 1:  # one spelled otherwise is not looked at
         faults.append(f"{name} has another style beside its own")
     released = without_notices(page)
     if stated_promise(facts) not in released:

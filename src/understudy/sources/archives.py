@@ -16,13 +16,18 @@ _MOST_BYTES = 1 << 40
 """An archive may say that it unpacks to anything; nobody has a table of a terabyte in a zip file."""
 
 
-def member_of(path: Path, wanted: str = "") -> zipfile.ZipInfo:
-    """The one file of an archive, or the one that was asked for."""
+def members_of(path: Path) -> list[zipfile.ZipInfo]:
+    """The files of an archive, without what systems put beside them."""
     try:
         with zipfile.ZipFile(path) as archive:
-            members = [info for info in archive.infolist() if not info.is_dir() and not _is_beside(info.filename)]
+            return [info for info in archive.infolist() if not info.is_dir() and not _is_beside(info.filename)]
     except (zipfile.BadZipFile, OSError, NotImplementedError) as reason:
         raise DataError(f"{str(path)!r} is cut short or damaged ({reason}); copy it again from its source.") from None
+
+
+def member_of(path: Path, wanted: str = "") -> zipfile.ZipInfo:
+    """The one file of an archive, or the one that was asked for."""
+    members = members_of(path)
     chosen = [info for info in members if info.filename == wanted or PurePosixPath(info.filename).name == wanted]
     chosen = chosen if wanted else members
     if len(chosen) != 1:

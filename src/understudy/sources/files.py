@@ -3,6 +3,7 @@
 import gzip
 import re
 import tempfile
+import threading
 import weakref
 import zlib
 from collections import OrderedDict
@@ -110,6 +111,9 @@ def open_table(
             f"{opened.label} has two columns called {', '.join(map(repr, repeated))} (case does not count); "
             "rename one of each in the header."
         )
+    if not repeated and tuple(opened.table.columns) != opened.header:  # a stand-in for a blank name is another one
+        names = dict(zip(opened.header, opened.table.columns, strict=True))
+        opened = replace(opened, table=opened.table.rename(names))
     return opened
 
 
@@ -284,21 +288,26 @@ def _open_zip(address: str, paths: Sequence[Path], reading: FileReading) -> Open
 _PARSED: OrderedDict[tuple[Any, ...], Materialised] = OrderedDict()
 """The last two files that had to be parsed as a whole: a command looks at the header first and at the rows later."""
 
+_PARSED_LOCK = threading.Lock()
+
 
 def _parsed(path: Path, kind: str, reading: FileReading) -> Materialised:
     if is_compressed(path):
         raise DataError(f"{str(path)!r} is a compressed {kind}; unpack it first, or pack it as .zip.")
     at = path.stat()
     key = (path.resolve(), at.st_ino, at.st_mtime_ns, at.st_size, kind, reading)
-    if key not in _PARSED:
+    parsed = _PARSED.get(key)
+    if parsed is None:
         if kind == kinds.WORKBOOK:
             from understudy.sources.workbooks import read_workbook as read
         else:
             from understudy.sources.statistical import read_statistical as read
-        while len(_PARSED) > 1:
-            _PARSED.popitem(last=False)
-        _PARSED[key] = read(path, reading)
-    return _PARSED[key]
+        parsed = read(path, reading)
+        with _PARSED_LOCK:
+            while len(_PARSED) > 1:
+                _PARSED.popitem(last=False)
+            _PARSED[key] = parsed
+    return parsed
 
 
 def _open_parsed(address: str, paths: Sequence[Path], kind: str, reading: FileReading) -> Opened:

@@ -18,10 +18,10 @@ from understudy.loading import loader
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.provenance import DECLARED, MARK, InputRole, Made, Provenance
 from understudy.sources import kinds
-from understudy.sources.archives import unpacked
+from understudy.sources.archives import members_of, unpacked
 from understudy.sources.kinds import file_kind
 from understudy.sources.marks import mark_in_statistical, mark_in_workbook
-from understudy.sources.same import files_of, refuse_same
+from understudy.sources.same import files_and_member, refuse_same
 
 _MARK_1 = b"understudy.anonymized"
 """What tables of understudy 0.1 carry."""
@@ -36,11 +36,14 @@ RECONSTRUCTED = Provenance(
 
 
 @loader("the table", remedy="copy it again from its source.", error=DataError, quotes=False)
-def find_provenance(what: Any) -> Provenance:
-    """What a file, a glob of files, an Arrow table or a pandas frame is; several files are joined."""
+def find_provenance(what: Any, *, member: str = "") -> Provenance:
+    """What a file, a glob of files, an Arrow table or a pandas frame is; several files are joined.
+
+    ``member`` is the file inside an archive, where the codebook names one and the address does not.
+    """
     if isinstance(what, str | Path):
-        files = files_of(what)
-        joined = reduce(or_, map(_of_file, files)) if files else DECLARED
+        files, named = files_and_member(what)
+        joined = reduce(or_, (_of_file(path, named or member) for path in files)) if files else DECLARED
         # one person may stand in several of them
         return replace(joined, record_wise=False) if len(files) > 1 and joined.is_release else joined
     import pyarrow as pa
@@ -64,18 +67,13 @@ def public_provenance(what: Any, role: InputRole, *, confidential: Any = None) -
 
 
 @loader("the table", remedy="copy it again from its source.", error=DataError, quotes=False)
-def _of_file(path: Path) -> Provenance:
-    beside = path.parent / _MANIFEST
-    name = path.name
-    if not beside.is_file() and path.parent.name == "synthetic":  # a part of a large release
-        beside, name = path.parent.parent / _MANIFEST, f"{path.parent.name}/{path.name}"
+def _of_file(path: Path, member: str) -> Provenance:
+    beside, name = path.parent / _MANIFEST, path.name
     if not beside.is_file():
         beside = path.parent / _RECONSTRUCTION
-    try:
-        text = beside.read_text(encoding="utf-8") if beside.is_file() else ""
-        manifest = json.loads(text) if text else {}
-    except (OSError, ValueError):
-        text, manifest = "", {}
+    if not beside.is_file():  # a part of a large release lies in the folder of its table
+        beside, name = path.parent.parent / _MANIFEST, f"{path.parent.name}/{path.name}"
+    text, manifest = _beside(beside)
     ours = isinstance(manifest, dict) and {"release", "ledger"} <= set(manifest)
     listed = manifest.get("files") if ours or beside.name == _RECONSTRUCTION else None
     if isinstance(listed, dict):
@@ -90,17 +88,50 @@ def _of_file(path: Path) -> Provenance:
             if beside.name == _RECONSTRUCTION:
                 return RECONSTRUCTED
             return _as_marked(path, provenance_of_manifest(manifest, text), _metadata(path))
-    return _of_metadata(_metadata(path))
+    return _of_archive(path, member) or _of_metadata(_metadata(path))
+
+
+def _beside(path: Path) -> tuple[str, Any]:
+    """What lies beside a table, as text and as plain data; a manifest of ours that is damaged is no absent one."""
+    try:
+        content = path.read_bytes() if path.is_file() else b""
+        return content.decode(), json.loads(content) if content else {}
+    except OSError:
+        return "", {}
+    except ValueError:
+        if b'"release"' in content and b'"statement"' in content:
+            raise DataError(
+                f"{str(path)!r} is a manifest that is cut short or damaged, so that nobody knows what the table beside "
+                "it promises. Take the release as it was published."
+            ) from None
+        return "", {}
+
+
+def _of_archive(path: Path, member: str) -> Provenance | None:
+    """What the file inside an archive is; all that are releases joined, if none is named. None for other files."""
+    try:
+        if file_kind(path) != kinds.ZIP:
+            return None
+        names = [member] if member else [info.filename for info in members_of(path)]
+    except DataError:
+        return None  # whoever reads the rows will say what is wrong with the file
+    marks = [mark for name in names if (mark := _of_member(path, name)).is_release]
+    return reduce(or_, marks) if marks else DECLARED
+
+
+def _of_member(path: Path, name: str) -> Provenance:
+    try:
+        inside, folder = unpacked(path, name)
+    except DataError:
+        return DECLARED  # whoever reads the rows will say what is wrong with it
+    with folder:
+        return _of_metadata(_metadata(inside))
 
 
 def _metadata(path: Path) -> Mapping[bytes, bytes]:
-    """The marks in a file; of the file inside, where it is an archive."""
+    """The marks in a file."""
     try:
         kind = file_kind(path)
-        if kind == kinds.ZIP:
-            inside, folder = unpacked(path)
-            with folder:
-                return {} if file_kind(inside) == kinds.ZIP else _metadata(inside)
     except DataError:
         return {}  # whoever reads the rows will say what is wrong with the file
     if kind in (kinds.WORKBOOK, kinds.STATISTICAL):

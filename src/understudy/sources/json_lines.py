@@ -16,7 +16,7 @@ def read_json(connection: Any, address: str, paths: Sequence[Path]) -> tuple[Any
     scan = f"read_json([{listed}], format='auto', sample_size=-1, maximum_depth=1, union_by_name=true, records='true')"
     found = connection.raw_sql(f"DESCRIBE SELECT * FROM {scan}").fetchall()
     keys = [str(row[0]) for row in found]
-    if not keys or keys == ["json"]:
+    if not keys:
         raise DataError(
             f'{address!r} does not hold one JSON object a line; write each row as {{"column": value, ...}}.'
         )

@@ -17,6 +17,7 @@ tables, and hands the codes of the result to :meth:`LinkedSource.counting`, whic
 import shutil
 import weakref
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cached_property, reduce
 from operator import or_
 from pathlib import Path
@@ -107,7 +108,9 @@ def linked_provenance(what: Any, book: LinkedCodebook) -> Provenance:
 
 
 def _joined_provenance(places: Mapping[str, Place]) -> Provenance:
-    return reduce(or_, (find_provenance(place.what) for place in places.values()))
+    joined = reduce(or_, (find_provenance(place.what) for place in places.values()))
+    # rows of one person stand in several of them
+    return replace(joined, record_wise=False) if len(places) > 1 and joined.is_release else joined
 
 
 class LinkedSource:

@@ -34,7 +34,7 @@ def order_of(opened: Opened, table: LinkedTable) -> dict[str, Any]:
     elif column is not None and column.kind == "ordinal":
         number = code_expression(column, value).cast("float64")
     elif value.type().is_date() or value.type().is_timestamp():
-        number = _day_number(value.cast("date"))
+        number = _day_number(dialects.dialect_of(value).is_day(value))
     else:
         number = as_number(value)
     return {NUMBER: number, TEXT: as_text(value).fill_null("")}

@@ -14,8 +14,6 @@ from understudy.codebook.readings import BLANKS, PLAIN, Reading, tidy
 
 MOST_CODES = 12
 """So many texts among numbers may be codes; where there are more, the column is no number."""
-_AT_LEAST = 20
-"""Distinct numbers beside which a few texts are codes; fewer are listed as levels, texts and all."""
 
 CURRENCIES = ("US$", "R$", "A$", "C$", "$", "€", "£", "¥", "₹", "USD", "EUR", "GBP", "CHF", "JPY", "CAD", "AUD", "SEK",
               "NOK", "DKK", "PLN", "CZK", "kr", "zł", "Fr.", "Rs.")  # fmt: skip

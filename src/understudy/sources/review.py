@@ -138,6 +138,11 @@ def look_at_columns(what: Any, book: Codebook, *, table: str | None = None) -> d
             "the data would say nothing; `understudy codebook check` lists every fault."
         )
     opened = open_table(what, table, file=book.file)
+    if opened.connection.name != "duckdb":
+        raise DataError(
+            f"{opened.label}: a review shows values, and only counts leave a database through Understudy. Review a "
+            "small export in a safe place, with the same codebook."
+        )
     names = [column.name for column in book.columns if column.name in opened.header]
     with engine_errors(repr(opened.label)):
         return {looked.name: looked for looked in _looked_at(opened, names)}

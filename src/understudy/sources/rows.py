@@ -72,7 +72,8 @@ def rows_of(source: Source, *, people: bool = False) -> Secret[Rows]:
     persons = person_numbers(table.column(PERSON), book.unit) if PERSON in selected else None
     codes, values, bad = [], [], []
     for column, values_as_written in zip(book.described, table.columns[: len(book.described)], strict=True):
-        code, value, strange = _read_column(column, values_as_written, unknown)
+        with engine_errors(f"column {column.name!r} of {opened.label}"):
+            code, value, strange = _read_column(column, values_as_written, unknown)
         codes.append(code)
         values.append(value)
         bad += [column.name] if strange else []

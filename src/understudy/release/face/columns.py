@@ -18,7 +18,8 @@ from understudy.release.face.markup import table, text
 from understudy.release.measurements import Measurements
 
 _MOST_BARS, _MOST_DRAWN, _MOST_SHOWN_COLUMNS, _MOST_ROWS = 12, 60, 12, 8
-_NORMAL = 1.96
+NORMAL = 1.96
+"""Deviations of noise around a figure that hold 95 of 100 times."""
 Counts = npt.NDArray[np.int64]
 
 
@@ -34,7 +35,7 @@ class Noise:
         tables = {} if measured is None else measured.tables
         return cls(
             by_column={
-                names[0]: _NORMAL * float(np.sqrt(np.max(known.variance)))
+                names[0]: NORMAL * float(np.sqrt(np.max(known.variance)))
                 for names, known in tables.items()
                 if len(names) == 1
             }
@@ -95,7 +96,7 @@ def _figure(column: Column, counts: Counts, noise: Noise) -> str:
         for label, share in shares
     ]
     about = column.description or f"{column.kind}, {column.size:,} levels"
-    known = "" if half is None else f" Noise: {_points(half)} either way, 95 times of 100."
+    known = "" if half is None else f" Noise: {points(half)} points either way, 95 times of 100."
     spoken = "; ".join(f"{label}: {percent(share)}" for label, share in shares)
     chart = share_bars(rows, title=f"Shares of the levels of {column.name}", spoken=spoken)
     return f"<figure><h3>{text(column.name)}</h3>{chart}<figcaption>{text(about)}.{known}</figcaption></figure>"
@@ -105,8 +106,9 @@ def _above(share: float, half: float | None) -> float | None:
     return None if half is None else min(1.0, share + half)
 
 
-def _points(half: float) -> str:
-    return f"{number(float(f'{100 * half:.2g}'))} points"
+def points(half: float) -> str:
+    """A share of two figures, in points."""
+    return number(float(f"{100 * half:.2g}"))
 
 
 def _bars(column: Column, counts: Counts) -> list[tuple[str, int]]:

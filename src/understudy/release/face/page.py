@@ -49,7 +49,9 @@ def face_of(facts: Mapping[str, Any], tables: Sequence[ShownTable]) -> str:
     title = published.title or book.title or f"{_TITLES.get(made, 'Synthetic rows')} by {facts['method']}"
     if made is Made.ANSWER:  # several of one table differ by what was asked
         title = f"Answer: {facts['parameters']['question']}"
-    measured = [_measurements(each) for each in tables]
+    folder = tables[0].files[0].parent
+    folder = folder if facts.get("parts") is None else folder.parent
+    measured = [_measurements(folder, each.book) for each in tables]
     uses = uses_of(facts, made, total, book, measured[0])
     shown = total.is_formal and not facts["real_records"] and made is not Made.COMPLETED
     sections = [
@@ -87,9 +89,9 @@ def _banner(made: Made, total: Guarantee) -> str:
     return ""
 
 
-def _measurements(shown: ShownTable) -> Measurements | None:
-    path = shown.files[0].parent / MEASUREMENTS
-    return read_measurements(pyarrow.parquet.read_table(path), shown.book) if path.is_file() else None
+def _measurements(folder: Path, book: Codebook) -> Measurements | None:
+    path = folder / MEASUREMENTS
+    return read_measurements(pyarrow.parquet.read_table(path), book) if path.is_file() else None
 
 
 def _contents(

@@ -14,10 +14,10 @@ from understudy.pages.numbers import number
 from understudy.privacy.guarantees import ApproxDP, Guarantee, KAnonymous, Neighbours, PureDP
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.provenance import Made
-from understudy.release.face.columns import Noise
+from understudy.release.face.columns import NORMAL, Noise, points
 from understudy.release.measurements import Measurements
 
-_NORMAL, _MISS = 1.96, 0.05
+_MISS = 0.05
 _WEAK = 10.0
 _LISTED = 6
 _COUNTED = ("histogram", "stability")
@@ -55,7 +55,7 @@ def measured_counts(ledger: Ledger) -> list[Measured]:
         in_records = getattr(event, "largest", 1) == 1  # weighted counts are in units of their own
         if not event.kind.endswith(_COUNTED) or not in_records or (scale is None and variance is None):
             continue
-        wide = half_width(scale, miss=_MISS) if scale is not None else math.ceil(_NORMAL * float(variance) ** 0.5)
+        wide = half_width(scale, miss=_MISS) if scale is not None else math.ceil(NORMAL * float(variance) ** 0.5)
         lines.append(Measured(reads=entry.reads, noise=wide, threshold=getattr(event, "threshold", None)))
     return lines
 
@@ -161,7 +161,7 @@ def _by_measurements(measured: Measurements, book: Codebook) -> tuple[list[str],
     unmeasured = [names for names in every if names not in pairs]
     good, bad = [], []
     if halves:
-        span = " to ".join(dict.fromkeys(f"{_two(100 * half)}" for half in (halves[0], halves[-1])))
+        span = " to ".join(dict.fromkeys(points(half) for half in (halves[0], halves[-1])))
         good.append(f"Shares of single columns: noise moves them by about {span} points, 95 times of 100.")
         bad.append(
             f"Groups of fewer than about {math.ceil(2 * halves[-1] * records):,} records: noise is half as large as "
@@ -185,7 +185,3 @@ def _named(tables: Iterable[tuple[str, ...]]) -> str:
     names = [" x ".join(each) for each in tables]
     more = f" and {len(names) - _LISTED:,} more" if len(names) > _LISTED else ""
     return ", ".join(names[:_LISTED]) + more
-
-
-def _two(value: float) -> str:
-    return number(float(f"{value:.2g}"))

@@ -1,11 +1,10 @@
 """A dataset card in Markdown, with the head that dataset hubs read."""
 
-import json
 import re
 from collections.abc import Iterable, Iterator
 
 from understudy.codebook.publication import licence_id
-from understudy.release.passport.description import Description, Field, Table
+from understudy.release.passport.description import Description, Field, Table, in_quotes
 
 _SHOWN_LEVELS = 8
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|#~$])")
@@ -45,15 +44,15 @@ def plain(text: str) -> str:
 def _head(release: Description) -> Iterator[str]:
     publication = release.publication
     identifier = licence_id(publication.licence)
-    yield f"pretty_name: {json.dumps(release.title)}"
+    yield f"pretty_name: {in_quotes(release.title)}"
     if identifier is not None and not identifier.startswith("LicenseRef-"):
         yield f"license: {identifier.lower()}"
     elif publication.licence:
         yield "license: other"
-        yield f"license_name: {json.dumps(publication.licence)}"
+        yield f"license_name: {in_quotes(publication.licence)}"
     tags = ["risk-score" if release.is_score else release.made.value, *publication.keywords]
     yield "tags:"
-    yield from (f"- {json.dumps(tag)}" for tag in tags)
+    yield from (f"- {in_quotes(tag)}" for tag in tags)
     rows = [table.rows for table in release.tables if table.rows is not None]
     if rows:
         size = next((words for most, words in _SIZES if max(rows) < most), "n>1M")

@@ -4,6 +4,7 @@ It is made from the manifest, the codebook and the names and types of the releas
 that :mod:`understudy.evaluate` found.
 """
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from understudy.codebook import Codebook, Column, Dates, Levelled, LinkedCodebook, Number, Publication
+from understudy.codebook.encode import spelling
 from understudy.errors import ReleaseError
 from understudy.privacy.guarantees import Guarantee, Neighbours, guarantee_from_dict
 from understudy.privacy.provenance import Made
@@ -222,6 +224,21 @@ def slug(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "release"
 
 
+def in_quotes(text: str) -> str:
+    """A text in double quotes for YAML: as JSON spells it, but for characters of which JSON makes two.
+
+    >>> print(in_quotes("a: b"), in_quotes(chr(0x1F600)))
+    "a: b" "\\U0001f600"
+    """
+    pairs = re.compile(r"\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})")
+    return pairs.sub(lambda pair: f"\\U{_joined(pair[1], pair[2]):08x}", json.dumps(text))
+
+
+def _joined(high: str, low: str) -> int:
+    """The character of which UTF-16 makes these two."""
+    return 0x10000 + ((int(high, 16) - 0xD800) << 10) + int(low, 16) - 0xDC00
+
+
 def one_table(book: Codebook, manifest: Mapping[str, Any]) -> TableBook:
     """Of a release of one table."""
     made = made_of(manifest)
@@ -329,7 +346,9 @@ def _table(place: Path, known: TableBook, files: Mapping[str, File], made: Made)
     try:
         schema = pyarrow.parquet.read_schema(place / own[0].path)
     except (OSError, pa.ArrowException) as reason:
-        raise ReleaseError(f"{own[0].path} in {str(place)!r} cannot be read ({reason}).") from None
+        raise ReleaseError(
+            f"{own[0].path} in {str(place)!r} cannot be read ({reason}); check it with `understudy verify`."
+        ) from None
     return Table(
         name=known.name,
         fields=tuple(_field(part, known.columns.get(part.name), made) for part in schema),
@@ -377,7 +396,7 @@ def _kind(type_: pa.DataType) -> Kind:
 def _bounds(column: Column) -> tuple[str, str]:
     if isinstance(column, Number):
         low, high = column.bounds
-        return f"{low:.12g}", f"{high:.12g}"
+        return spelling(low), spelling(high)
     if isinstance(column, Dates):
         return str(column.firsts[0]), str(column.firsts[-1])
     return "", ""

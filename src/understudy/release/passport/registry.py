@@ -7,7 +7,7 @@ from typing import Any
 
 from understudy.privacy.guarantees import ApproxDP, ProbabilisticDP, PureDP
 from understudy.privacy.spelling import at_most
-from understudy.release.passport.description import Description
+from understudy.release.passport.description import Description, in_quotes
 
 _VARIANTS = {PureDP: "Pure DP", ApproxDP: "Approximate DP", ProbabilisticDP: "Custom"}
 _TIER = 2
@@ -106,4 +106,4 @@ def _scalar(value: Any) -> str:
     if isinstance(value, float):
         text = repr(value)
         return text if "." in text or "e" not in text else text.replace("e", ".0e")  # YAML 1.1 wants the point
-    return json.dumps(value)
+    return in_quotes(value) if isinstance(value, str) else json.dumps(value)

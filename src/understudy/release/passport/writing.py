@@ -64,10 +64,10 @@ def write_passport(
         **({} if publication is None else {"publication": publication.to_dict()}),
         "files": {name: digest_of_bytes(content) for name, content in texts.items()},
     }
+    texts[PASSPORT] = (json.dumps(listed, indent=2, ensure_ascii=False) + "\n").encode()
+    access = Access.OWNER if release.is_confidential else Access.EVERYBODY
     for name, content in texts.items():
-        new_file(out / name, content, what="the passport", access=Access.EVERYBODY)
-    text = (json.dumps(listed, indent=2, ensure_ascii=False) + "\n").encode()
-    new_file(out / PASSPORT, text, what="the passport", access=Access.EVERYBODY)
+        new_file(out / name, content, what="the passport", access=access)
     return Passport(folder=out, files={form.name: out / form.file for form in wanted}, left_out=left_out)
 
 

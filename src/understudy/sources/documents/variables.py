@@ -2,7 +2,6 @@
 
 import datetime as dt
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -31,7 +30,7 @@ class Variable:
     label: str = ""
     type: str = ""
     """``integer``, ``number``, ``date``, ``boolean``, ``text``, or empty where nothing is said."""
-    values: ValueLabels | tuple[tuple[str, str], ...] = ()
+    values: ValueLabels = ()
     """The values that it may have, each with its label, which may be empty."""
     missing: tuple[str, ...] = ()
     required: bool = False
@@ -129,7 +128,9 @@ def number_in(text: Any) -> Fraction | None:
     """A number of a document, exactly, or None."""
     value = text if isinstance(text, str) else spelling(text) if isinstance(text, int | float) else ""
     number = number_of(value)
-    return None if number is None or abs(number) >= 1e15 else Fraction(Decimal(value.strip()))
+    if number is None or abs(number) >= 1e15:
+        return None
+    return Fraction(Decimal(value.strip()) if number else 0)  # 1e-999999999 would fill the memory
 
 
 def day_in(text: Any) -> dt.date | None:
@@ -138,8 +139,3 @@ def day_in(text: Any) -> dt.date | None:
         return dt.date.fromisoformat(str(text)[:10])
     except ValueError:
         return None
-
-
-def texts_of(values: Sequence[Any]) -> ValueLabels:
-    """Values without labels."""
-    return tuple((spelling(value), "") for value in values if value is not None)

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import ibis
+import ibis.expr.datatypes as kinds
 
 from understudy.codebook import Number
 from understudy.codebook.encode import spelling
@@ -32,9 +33,19 @@ def translate(text: str, old: str, new: str) -> str:  # type: ignore[empty-body]
     """Each of the old characters becomes the new one at its place."""
 
 
+@ibis.udf.scalar.builtin  # type: ignore[untyped-decorator]
+def isfinite(day: kinds.Date) -> bool:  # type: ignore[empty-body]
+    """False for the dates before and after all others, which some engines have."""
+
+
 @ibis.udf.scalar.builtin(name="sha256")  # type: ignore[untyped-decorator]
 def _sha256_of_text(text: str) -> str:  # type: ignore[empty-body]
     """DuckDB: in hexadecimal digits."""
+
+
+def finite_day(day: Any) -> Any:
+    """The date, null where it is endless: that is no day, as an endless number is none."""
+    return isfinite(day).ifelse(day, ibis.null("date"))
 
 
 class Dialect:

@@ -9,7 +9,7 @@ from typing import Any
 
 from understudy.interrupts import interrupts_put_off
 from understudy.sources.engines.bench import Bench, watched
-from understudy.sources.engines.dialect import Dialect
+from understudy.sources.engines.dialect import Dialect, finite_day
 from understudy.sources.engines.file_database import FileEngine
 from understudy.sources.engines.kind import Address, Found
 
@@ -98,6 +98,9 @@ def read_databases_alone() -> None:
 class _DuckDialect(Dialect):
     joins_lists = True
 
+    def is_day(self, value: Any) -> Any:
+        return finite_day(super().is_day(value))
+
 
 class _DuckDB(FileEngine):
     name = "duckdb"
@@ -128,7 +131,8 @@ class _DuckDB(FileEngine):
     def _attached(self, where: Address) -> Any:
         self.refuse_absent(where)
         connection = connect()
-        connection.attach(where.host, name="understudy_source", read_only=True)
+        quoted = where.host.replace("'", "''")  # Ibis would take a quote in the name for its end
+        connection.raw_sql(f"ATTACH '{quoted}' AS understudy_source (READ_ONLY)")
         return connection
 
     def open(self, where: Address) -> Found:

@@ -585,7 +585,7 @@ def _connected(where: Address, database: str | None) -> Any:
         said = str(reason).splitlines()[0]
         raise DataError(f"{str(own)!r} cannot be read as an option file of MariaDB ({said}).") from None
     except OSError as reason:
-        raise DataError(f"{where.label} cannot be read: {reason.strerror or reason}.") from None
+        raise DataError(f"{where.label} cannot be read: {reason.strerror or reason}. Is the server running?") from None
     connection = _Backend()
     connection.con = client
     weakref.finalize(connection, _close, client)

@@ -22,7 +22,7 @@ from understudy.codebook import Number
 from understudy.errors import DataError
 from understudy.extras import need
 from understudy.sources.engines.bench import Bench
-from understudy.sources.engines.dialect import GuardedDialect, temporary_name
+from understudy.sources.engines.dialect import GuardedDialect, finite_day, temporary_name
 from understudy.sources.engines.kind import Address, Engine, Found, schema_and_table
 
 _CONNECT_SECONDS = 10
@@ -76,6 +76,9 @@ class _PostgresDialect(GuardedDialect):
 
     def is_whole(self, number: Any) -> Any:
         return number == _floor_of(number)
+
+    def is_day(self, value: Any) -> Any:
+        return finite_day(super().is_day(value))
 
     def _place_of_text(self, levels: Sequence[str], spelled: Any) -> Any:
         return array_position(ibis.literal(list(levels)), spelled) - 1

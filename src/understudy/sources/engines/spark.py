@@ -200,8 +200,15 @@ def _read(session: Any, where: Address) -> Found:
         else:
             path = where.options["path"]
             is_text = Path(path).suffix.lower() in {".csv", ".gz", ".tsv"}
-            frame = session.read.csv(path, header=True, quote='"', escape='"') if is_text else session.read.load(path)
+            frame = _read_csv(session, path) if is_text else session.read.load(path)
     return _as_table(session, frame, where.label)
+
+
+def _read_csv(session: Any, path: str) -> Any:
+    """Row for row as every engine reads it: a value may hold line ends, and a row with fields too many or too few ends
+    it. By itself Spark makes two rows of the one, and fills up or cuts the other."""
+    reader = session.read.option("columnPruning", False)  # or only fields that are asked for would be counted
+    return reader.csv(path, header=True, quote='"', escape='"', multiLine=True, mode="FAILFAST")
 
 
 def _as_table(session: Any, frame: Any, label: str) -> Found:

@@ -32,6 +32,8 @@ _ROWS = 1 << 15
 _BLOB = "\ufffdbytes"
 """What stands for bytes: a text that nobody writes."""
 _WAIT_SECONDS = 10
+_HIDDEN = 1
+"""How a column is marked that `SELECT *` leaves out too."""
 
 
 def _quoted(name: str) -> str:
@@ -62,10 +64,9 @@ class _Reader:
     def reading(self) -> Iterator[None]:
         """A transaction that only reads, shared by those who read at the same time."""
         with self._lock:
+            if not self._readings:
+                self._begin()
             self._readings += 1
-            if self._readings == 1:
-                self.client.execute("BEGIN")
-                self.client.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()  # the state is that of now
             (version,) = self.client.execute("PRAGMA data_version").fetchone()
             self._version = self._version or version
         try:
@@ -78,6 +79,15 @@ class _Reader:
                 if not self._readings:
                     self.client.execute("COMMIT")
 
+    def _begin(self) -> None:
+        """A transaction whose state is that of now; none where somebody else holds the file."""
+        self.client.execute("BEGIN")
+        try:
+            self.client.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()
+        except BaseException:
+            self.client.execute("ROLLBACK")
+            raise
+
     def _look(self, place: Path) -> None:
         listed = self.client.execute(
             "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND substr(name, 1, 7) <> 'sqlite_'"
@@ -88,8 +98,8 @@ class _Reader:
     def schema(self, table: str) -> pa.Schema:
         """Names and types of the columns, by what they hold."""
         with self.reading():
-            listed = self.client.execute(f"PRAGMA table_info({_quoted(table)})")
-            names = [name.decode("utf-8", "replace") for _, name, *_ in listed]
+            listed = self.client.execute(f"PRAGMA table_xinfo({_quoted(table)})")  # with columns that are computed
+            names = [name.decode("utf-8", "replace") for _, name, *_, hidden in listed if hidden != _HIDDEN]
             held = [self._held(table, name) for name in names]
         kinds = [
             pa.string() if texts or not (reals or wholes) else pa.float64() if reals else pa.int64()
@@ -167,7 +177,8 @@ class _Rows:
 def _array_of(field: pa.Field, values: tuple[Any, ...]) -> pa.Array:
     """A column. Texts of SQLite come as bytes, so that one that is no UTF-8 is found here."""
     if field.type != pa.string():
-        return pa.array(values, field.type)
+        is_float = field.type == pa.float64()  # whole numbers beside fractions may have more digits than a float
+        return pa.array([float(v) if is_float and v is not None else v for v in values], field.type)
     name = field.name
     try:
         if set(map(type, values)) <= {bytes, type(None)}:

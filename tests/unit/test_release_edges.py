@@ -1,0 +1,142 @@
+"""Edges of releases: figures that are no numbers, who may read confidential folders, parts, long numbers, odd texts."""
+
+import json
+import math
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+import understudy as us
+from understudy.codebook import Categorical, Codebook, Integer
+from understudy.privacy.ledger import Ledger
+from understudy.privacy.provenance import Made
+from understudy.privacy.quote import Quote
+from understudy.release.face import FACE
+from understudy.release.folders import digest_of
+from understudy.release.formats import FORMATS, holds_same_rows, write_table
+from understudy.release.making import choices_of
+from understudy.release.passport.description import in_quotes
+from understudy.release.passport.writing import PASSPORT
+from understudy.release.reading import read_manifest_file
+from understudy.release.verify import Looked, _agree, _check_counts
+from understudy.release.verify_face import page_faults
+from understudy.synth.ranged import synthesize_parts
+
+BOOK = Codebook(columns=(Categorical(name="a", levels=("x", "y")), Categorical(name="b", levels=("0", "1"))))
+TABLE = pa.table({"a": ["x", "y"] * 50, "b": ["0", "0", "1", "1"] * 25})
+
+
+@pytest.fixture(scope="module")
+def counted(tmp_path_factory) -> Path:
+    out = tmp_path_factory.mktemp("counted") / "r"
+    us.count(TABLE, BOOK, by=["a"], epsilon=1.0, out=out)
+    return out
+
+
+@pytest.mark.parametrize("figure", ["NaN", "Infinity", "-Infinity", "0.5"])
+def test_a_stated_promise_that_is_no_number_agrees_with_nothing(counted, tmp_path, figure):
+    place = shutil.copytree(counted, tmp_path / "r")
+    assert us.verify(place).is_valid
+    facts = read_manifest_file(place)
+    facts["guarantee"]["epsilon"] = float(figure)
+    (place / "manifest.json").write_text(json.dumps(facts, indent=2, ensure_ascii=False) + "\n")
+    assert any("is not what the ledger adds up to" in problem for problem in us.verify(place).problems)
+
+
+def test_endless_figures_agree_with_themselves_alone():
+    assert _agree({"epsilon": math.inf}, {"epsilon": math.inf})
+    assert not _agree({"epsilon": 1.0}, {"epsilon": math.inf})
+
+
+def test_a_table_of_counts_with_too_few_rows_is_told_without_laying_out_what_it_should_have(counted, tmp_path):
+    names = [f"c{number}" for number in range(9)]
+    book = Codebook(
+        columns=tuple(Categorical(name=name, levels=tuple(f"v{code}" for code in range(1000))) for name in names)
+    )
+    table = pa.table({**{name: ["v0"] for name in names}, "count": [1], "low": [0.0], "high": [2.0]})
+    pa.parquet.write_table(table, tmp_path / "counts.parquet")
+    looked = Looked(place=tmp_path, manifest=read_manifest_file(counted))
+    _check_counts(looked, book)
+    assert "the table does not hold every combination of the levels of its columns once" in looked.problems
+
+
+def test_public_tables_in_memory_and_in_databases_are_choices_too(tmp_path):
+    duckdb = pytest.importorskip("duckdb")
+    quote = Quote(method="m", route="N", rows=1, own=Ledger(), own_delta=None)
+
+    def fixed(table):
+        return choices_of(quote, {}, "book", public=[table])
+
+    assert fixed(TABLE) == fixed(TABLE) != fixed(TABLE.slice(1))
+    assert fixed(TABLE.to_pandas()) != fixed(TABLE.slice(1).to_pandas())
+    path, seen = tmp_path / "t.duckdb", set()
+    for value in (1, 2):
+        with duckdb.connect(str(path)) as connection:
+            connection.execute(f"CREATE OR REPLACE TABLE t AS SELECT {value} AS a")
+        seen |= {fixed(f"duckdb:///{path}?table=t")}
+    assert len(seen) == 2
+
+
+def test_what_is_written_about_confidential_releases_is_for_their_owner(tmp_path):
+    gaps = TABLE.set_column(0, "a", pa.array(["x", None] * 50))
+    book = Codebook(columns=(Categorical(name="a", levels=("x", "y"), missing="NA"), BOOK.column("b")))
+    place = tmp_path / "r"
+    us.impute(gaps, book, out=place)
+    place = place if (place / "manifest.json").is_file() else place / "1"
+    us.withdraw(place, why="A mistake")
+    us.passport(place)
+    written = [path for path in place.iterdir() if path.is_file()]
+    assert {"notice.json", FACE, PASSPORT} < {path.name for path in written}
+    assert {oct(path.stat().st_mode & 0o777) for path in written} == {"0o600"}
+
+
+def test_a_style_that_is_spelled_otherwise_is_another_style(counted, tmp_path):
+    page = (counted / FACE).read_text(encoding="utf-8")
+    facts = read_manifest_file(counted)
+    facts["versions"]["understudy"] = "0.0.1"  # so that the page is not made again
+    other = tmp_path / FACE
+    for start in ("<STYLE>", '<style type="text/css">'):
+        other.write_text(
+            page.replace("<style>", f"{start}body{{background:url(https://example.org)}}"), encoding="utf-8"
+        )
+        assert page_faults(other, facts, lambda: page) == [f"{FACE} has another style beside its own"]
+    assert page_faults(counted / FACE, facts, lambda: page) == []
+
+
+def test_the_page_of_a_release_in_parts_states_its_noise(tmp_path):
+    recipe = us.Marginals(epsilon=2.0, delta=1e-6)
+    synthesize_parts(TABLE, BOOK, recipe, rows=20, part_rows=10, out=tmp_path / "r")
+    page = (tmp_path / "r" / FACE).read_text(encoding="utf-8")
+    assert "Shares of single columns: noise moves them" in page
+    assert "carries no measurements" not in page
+    assert us.verify(tmp_path / "r").is_valid
+
+
+def test_the_passport_states_long_numbers_as_they_are(tmp_path):
+    end = 12_345_678_901_234
+    book = Codebook(columns=(Integer(name="n", edges=(0, 10, end)),))
+    us.synthesize(pa.table({"n": [1, end] * 20}), book, rows=10, method="laplace", epsilon=1.0, out=tmp_path / "r")
+    us.passport(tmp_path / "r", formats=["frictionless"])
+    (field,) = json.loads((tmp_path / "r" / "datapackage.json").read_text())["resources"][0]["schema"]["fields"]
+    assert (field["constraints"]["minimum"], field["constraints"]["maximum"]) == (0, end)
+
+
+def test_texts_in_yaml_are_read_back():
+    yaml = pytest.importorskip("yaml")
+    for words in ("plain", "é: 日本", 'a "b" \\ud83d', "\U0001f600\U00020bb7", "tab\tline\n"):
+        assert yaml.safe_load(f"key: {in_quotes(words)}") == {"key": words}
+
+
+@pytest.mark.parametrize("form", [form for form in FORMATS if form.endswith("csv")])
+def test_levels_with_line_breaks_are_the_same_rows_in_csv(tmp_path, form):
+    levels = ("one\ntwo", 'say "x", or\r\ny', "=1")
+    book = Codebook(columns=(Categorical(name="a", levels=levels), Categorical(name="b", levels=("0",))))
+    rows = 150_000  # more than a block of the reader
+    table = pa.table({"a": [levels[row % 3] for row in range(rows)], "b": ["0"] * rows})
+    path = tmp_path / f"t.{form}"
+    write_table(table, book, Made.SYNTHETIC, path, form)
+    assert holds_same_rows(path, form, table, book, Made.SYNTHETIC)
+    assert digest_of(path)

@@ -1,0 +1,217 @@
+"""Edges of sources: marks inside archives, blank names, endless days, numbers too long, names with quotes."""
+
+import datetime as dt
+import json
+import sqlite3
+import threading
+import zipfile
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from understudy.codebook import Categorical, Codebook, Continuous, Dates, Grain, LinkedCodebook, LinkedTable
+from understudy.errors import DataError, ParameterError
+from understudy.privacy.provenance import Made, Provenance
+from understudy.release.folders import digest_of
+from understudy.sources import files, open_source
+from understudy.sources.check import check_table
+from understudy.sources.documents.variables import number_in
+from understudy.sources.engines.sqlite import _Reader
+from understudy.sources.inputs import find_provenance
+from understudy.sources.linked import linked_provenance
+from understudy.sources.materialised import Materialised
+from understudy.sources.rows import read_rows
+from understudy.sources.same import refuse_same
+
+COMPLETED = Provenance(made=Made.COMPLETED, release="x", record_wise=False, real_records=True)
+ROW_BY_ROW = Provenance(made=Made.ANONYMIZED, release="x", record_wise=True, real_records=True)
+
+
+def _levels(name="a", *levels):
+    return Codebook(columns=(Categorical(name=name, levels=levels or ("1", "2")),))
+
+
+def _counted(what, book, unknown="error"):
+    (table,) = open_source(what, book, unknown=unknown).count([book.names])
+    codes, counts = table.open().occupied()
+    return dict(zip(codes.ravel().tolist(), counts.tolist(), strict=True))
+
+
+def _marked(provenance):
+    return pa.table({"a": ["1", "2"]}).replace_schema_metadata(provenance.mark())
+
+
+def _archive(folder, table, *, beside=True):
+    pa.parquet.write_table(table, folder / "t.parquet")
+    (folder / "about.txt").write_text("a\n1\n")
+    path = folder / "t.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.write(folder / "t.parquet", "t.parquet")
+        if beside:
+            archive.write(folder / "about.txt", "about.txt")
+    return path
+
+
+def test_a_file_among_others_in_an_archive_keeps_its_provenance(tmp_path):
+    path = _archive(tmp_path, _marked(COMPLETED))
+    assert find_provenance(f"{path}?member=t.parquet").made is Made.COMPLETED
+    assert find_provenance(path, member="t.parquet").made is Made.COMPLETED
+    assert find_provenance(path).made is Made.COMPLETED, "which file is read may stand in a codebook alone"
+    assert not find_provenance(f"{path}?member=about.txt").is_release
+    assert open_source(f"{path}?member=t.parquet", _levels()).provenance.made is Made.COMPLETED
+
+
+def test_a_confidential_file_inside_an_archive_is_not_public_outside_of_it(tmp_path):
+    path = _archive(tmp_path, pa.table({"a": ["1", "2"]}))
+    for confidential in (f"{path}?member=t.parquet", str(path)):
+        with pytest.raises(ParameterError, match="holds the confidential table itself"):
+            refuse_same(confidential, str(tmp_path / "t.parquet"), "starts")
+    refuse_same(f"{path}?member=t.parquet", str(tmp_path / "about.txt"), "starts")
+
+
+def test_linked_tables_are_not_record_wise():
+    """One person stands in several of them, and so in several of their rows."""
+    book = LinkedCodebook(
+        tables=(
+            LinkedTable(name="people", key="id", book=_levels("sex", "F", "M")),
+            LinkedTable(name="stays", parent="people", parent_key="id", cap=2, book=_levels("ward", "A", "B")),
+        )
+    )
+    people, stays = pa.table({"id": [1], "sex": ["F"]}), pa.table({"id": [1], "ward": ["A"]})
+    data = {"people": people, "stays": stays}
+    assert linked_provenance(data, book).record_wise
+    marked = {name: table.replace_schema_metadata(ROW_BY_ROW.mark()) for name, table in data.items()}
+    assert not linked_provenance(marked, book).record_wise
+
+
+def test_a_column_without_a_name_is_counted_by_the_name_it_gets():
+    table = pa.table({"": ["1", "2"], "b": ["x", "x"]})
+    book = Codebook(columns=(Categorical(name="column 1", levels=("1", "2")), Categorical(name="b", levels=("x",))))
+    assert [fault.kind for fault in check_table(table, book)] == []
+    assert _counted(table, _levels("column 1")) == {0: 1, 1: 1}
+
+
+@pytest.mark.parametrize("kind", ["date", "timestamp", "timestamptz"])
+@pytest.mark.parametrize("grain", list(Grain))
+def test_endless_days_are_no_days(tmp_path, kind, grain):
+    path = tmp_path / "days.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(f"CREATE TABLE t (d {kind})")
+        connection.execute("INSERT INTO t VALUES ('infinity'), ('-infinity'), ('2020-01-06'), ('1969-12-31')")
+    start = grain.first(grain.number(dt.date(2019, 1, 1)))
+    book = Codebook(columns=(Dates(name="d", grain=grain, start=start, end=dt.date(2020, 12, 31), missing="NA"),))
+    source = f"duckdb:///{path}?table=t"
+    assert sorted(_counted(source, book, "missing").values()) == [1, 3]
+    endless, early = (fault for fault in check_table(source, book))
+    assert (endless.kind, endless.rows) == ("not a date", (1, 2))
+    assert (early.kind, early.rows) == ("outside the edges", (4,))
+
+
+def test_a_database_file_may_have_quotes_in_its_name(tmp_path):
+    path = tmp_path / 'it\'s "one".duckdb'
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("CREATE TABLE t AS SELECT 1 AS a")
+    assert _counted(str(path), _levels()) == {0: 1}
+    assert _counted(f"duckdb:///{path}?table=t", _levels()) == {0: 1}
+
+
+def test_sqlite_has_whole_numbers_that_no_float_spells_beside_fractions(tmp_path):
+    path = tmp_path / "t.sqlite"
+    with sqlite3.connect(path) as client:
+        client.execute("CREATE TABLE t (a)")
+        client.executemany("INSERT INTO t VALUES (?)", [((1 << 60) + 1,), (0.5,), (None,)])
+    book = Codebook(columns=(Continuous(name="a", edges=(0, 1, 2), precision=1, missing="NA"),))
+    assert _counted(f"sqlite:///{path}?table=t", book, "missing") == {0: 1, 2: 2}
+
+
+def test_columns_that_sqlite_computes_are_columns(tmp_path):
+    path = tmp_path / "t.sqlite"
+    with sqlite3.connect(path) as client:
+        client.execute("CREATE TABLE t (a, b AS (a + 1), c AS (a * 2) STORED)")
+        client.execute("INSERT INTO t (a) VALUES (1)")
+    for name, value in (("a", "1"), ("b", "2"), ("c", "2")):
+        assert _counted(f"sqlite:///{path}?table=t", _levels(name, value)) == {0: 1}
+
+
+def test_a_sqlite_file_that_was_locked_is_read_in_a_transaction_afterwards(tmp_path):
+    path = tmp_path / "t.sqlite"
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("CREATE TABLE t (a)")
+    reader = _Reader(str(path))
+    reader.client.execute("PRAGMA busy_timeout = 1")
+    other.execute("BEGIN EXCLUSIVE")
+    with pytest.raises(sqlite3.OperationalError), reader.reading():
+        pass
+    other.execute("ROLLBACK")
+    with reader.reading():
+        assert reader.client.in_transaction
+    assert not reader.client.in_transaction
+    other.close()
+
+
+def test_files_that_are_parsed_at_the_same_time_are_all_given_back(tmp_path, monkeypatch):
+    """Only the last two are kept, and a file must not be gone before whoever parsed it has it."""
+    parsed = Materialised(table=pa.table({"a": ["1"]}), header=("a",))
+    began = threading.Barrier(4)
+
+    def slowly(path, reading):
+        began.wait(10)
+        return parsed
+
+    monkeypatch.setattr("understudy.sources.workbooks.read_workbook", slowly)
+    paths = [tmp_path / f"{number}.xlsx" for number in range(4)]
+    for path in paths:
+        path.write_bytes(b"x")
+    found = []
+    threads = [
+        threading.Thread(target=lambda p=path: found.append(files._parsed(p, "workbook", files.FileReading())))
+        for path in paths
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [parsed] * 4
+
+
+def test_a_document_with_a_very_small_number_is_read_at_once():
+    assert number_in("1e-999999999") == 0 == number_in("0e999999999")
+    assert number_in("-2.50") == -2.5
+
+
+def test_values_that_are_no_single_value_are_told_in_a_sentence():
+    with pytest.raises(DataError, match="column 'a' of the table in memory cannot be read"):
+        read_rows(pa.table({"a": pa.array([[1], [2]])}), _levels(), unknown="missing")
+
+
+def test_one_key_that_is_called_json_is_a_column(tmp_path):
+    path = tmp_path / "t.jsonl"
+    path.write_text('{"json": "1"}\n{"json": "2"}\n')
+    assert _counted(path, _levels("json")) == {0: 1, 1: 1}
+    assert np.array_equal(read_rows(path, _levels("json")).open().codes[0], [0, 1])
+
+
+@pytest.mark.parametrize("folder", ["synthetic", "stays"])
+def test_a_part_of_any_table_is_known_by_the_manifest_of_its_release(tmp_path, folder):
+    part = tmp_path / folder / "part.csv"
+    part.parent.mkdir()
+    part.write_text("a\n1\n")
+    manifest = {"release": "r", "ledger": [], "files": {f"{folder}/part.csv": digest_of(part)}}
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    assert find_provenance(part).is_release
+    part.write_text("a\n2\n")
+    with pytest.raises(DataError, match="was changed after its release"):
+        find_provenance(part)
+
+
+def test_a_damaged_manifest_is_no_absent_one(tmp_path):
+    (tmp_path / "t.csv").write_text("a\n1\n")
+    manifest = json.dumps({"release": "r", "statement": "s", "ledger": []})
+    (tmp_path / "manifest.json").write_text(manifest[:-1])
+    with pytest.raises(DataError, match="cut short or damaged"):
+        find_provenance(tmp_path / "t.csv")
+    (tmp_path / "manifest.json").write_text("// of another program")
+    assert not find_provenance(tmp_path / "t.csv").is_release
