@@ -146,5 +146,6 @@ def assert_nothing_told(sent: bytes) -> None:
     counts |= {table.column("ill").to_pylist().count(ill) for ill in ("no", "yes")}
     for count in counts:
         for spelled in {f"{count:,}", str(count)}:
-            assert not re.search(rf"(?<![\d.\w-]){re.escape(spelled)}(?![\d\w-])", text), spelled
+            # a noisy figure of a release may begin like a count, and has a fraction
+            assert not re.search(rf"(?<![\d.\w-]){re.escape(spelled)}(?![\d\w-]|\.\d*[1-9])", text), spelled
     assert "Traceback" not in text and "/people.csv" not in text
