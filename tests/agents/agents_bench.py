@@ -138,7 +138,7 @@ async def asked(client, tool: str, **arguments):
 def assert_nothing_told(sent: bytes) -> None:
     """No text of the table, none of its unique numbers, no count of its rows, not where odd ones are or how many."""
     text = sent.decode("utf-8", errors="replace")
-    text = re.sub(r'"id": ?\d+', "", text)  # numbers of calls, which the client gives
+    text = re.sub(r'"id": ?\d+|\.\./people\.csv', "", text)  # numbers of calls and odd words, which the client gives
     assert CANARY not in text and "7391." not in text
     table = people()
     counts = {ROWS, ROWS - 1, ROWS + 1, ODD_ROW, ODD_ROW - 1, ODD_ROW + 1, ODD_ROW + 2, ODD_ROWS}
