@@ -110,6 +110,8 @@ def furnish(root: Path, *, release: bool = True) -> House:
 
 
 PASSING_ON = str(Path(__file__).with_name("passing_on.py"))
+ENVIRONMENT = {"PYTHONPATH": str(Path(us.__file__).parents[1])}
+"""The library of the protocol hands on little else of ours; the server is to be of the same source as the test."""
 START = "from understudy.cli.start import main; main()"
 
 
@@ -117,7 +119,7 @@ START = "from understudy.cli.start import main; main()"
 async def session(house: House, *, start: str = START, **changed):
     """The protocol's own client, speaking to a server of this house."""
     words = [PASSING_ON, str(house.root / "streams"), sys.executable, "-c", start, *house.words(**changed)]
-    server = StdioServerParameters(command=sys.executable, args=words)
+    server = StdioServerParameters(command=sys.executable, args=words, env=ENVIRONMENT)
     async with Client(stdio_client(server), read_timeout_seconds=900) as client:
         yield client
 
@@ -136,6 +138,7 @@ async def asked(client, tool: str, **arguments):
 def assert_nothing_told(sent: bytes) -> None:
     """No text of the table, none of its unique numbers, no count of its rows, not where odd ones are or how many."""
     text = sent.decode("utf-8", errors="replace")
+    text = re.sub(r'"id": ?\d+|\.\./people\.csv', "", text)  # numbers of calls and odd words, which the client gives
     assert CANARY not in text and "7391." not in text
     table = people()
     counts = {ROWS, ROWS - 1, ROWS + 1, ODD_ROW, ODD_ROW - 1, ODD_ROW + 1, ODD_ROW + 2, ODD_ROWS}
@@ -143,5 +146,6 @@ def assert_nothing_told(sent: bytes) -> None:
     counts |= {table.column("ill").to_pylist().count(ill) for ill in ("no", "yes")}
     for count in counts:
         for spelled in {f"{count:,}", str(count)}:
-            assert not re.search(rf"(?<![\d.\w-]){re.escape(spelled)}(?![\d\w-])", text), spelled
+            # a noisy figure of a release may begin like a count, and has a fraction
+            assert not re.search(rf"(?<![\d.\w-]){re.escape(spelled)}(?![\d\w-]|\.\d*[1-9])", text), spelled
     assert "Traceback" not in text and "/people.csv" not in text

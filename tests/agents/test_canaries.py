@@ -4,6 +4,7 @@ import asyncio
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pyarrow.csv as pv
 import pyarrow.parquet as pq
@@ -23,7 +24,8 @@ from agents_bench import (
 )
 
 import understudy as us
-from understudy.agents.phases import CLOSED, EMPTY
+from understudy.agents.desk import CLOSING
+from understudy.agents.phases import CLOSED, EMPTY, Told
 from understudy.agents.run import open_desk
 from understudy.errors import ParameterError, RefusalError
 from understudy.privacy.account import ChargeState
@@ -122,6 +124,8 @@ async def _hostile(house):
         for drop in ([], ["nobody"], ["who"]):  # the reply is the same whatever comes of it
             reply = await asked(client, "draft_for_holder", name=f"mine-{len(drop)}-{len(''.join(drop))}", drop=drop)
             assert set(reply) == {"file", "words"}
+            again = await asked(client, "draft_for_holder", name=Path(reply["file"]).stem, drop=drop)
+            assert "of the name" in again  # also where none was made: that there is no column `nobody` is not told
         # rows of people in the place of released ones
         pq.write_table(people().select(BOOK.names), house.root / "release" / "synthetic.parquet")
         assert (await asked(client, "verify", release="release"))["is_valid"] is False
@@ -140,11 +144,28 @@ async def _hostile(house):
         assert bought["charged"]["epsilon"] == 0  # what was paid for can still be read
 
 
+def test_a_data_set_stays_closed_until_the_holder_opens_it(house):
+    """A client starts servers as often as it likes, and each might learn one bit."""
+
+    def desk():
+        return open_desk(house.root, account="a.account", cap_epsilon=1, data="people.csv", codebooks=["book.toml"])
+
+    first, beside = desk(), desk()
+    spoil(house.root / "people.csv", keeping_the_stamp=True)
+    with pytest.raises(Told, match="the data set is closed"):
+        first.answer(question="share of ward=north", epsilon=0.1)
+    pv.write_csv(people(), house.root / "people.csv")
+    for later in (first, beside, desk()):
+        assert later.is_closed and later.offered()["data"]["is_closed"]
+        with pytest.raises(Told, match="removing the file `closed`"):
+            later.answer(question="share of ward=north", epsilon=0.1)
+    (house.root / "agents" / "holder" / CLOSING).unlink()
+    assert desk().answer(question="share of ward=north", epsilon=0.1)["charged"]["epsilon"] == 0.1
+
+
 def test_data_that_were_exchanged_are_not_used(house):
     desk = open_desk(house.root, account="a.account", cap_epsilon=1, data="people.csv", codebooks=["book.toml"])
     spoil(house.root / "people.csv", keeping_the_stamp=False)
-    from understudy.agents.phases import Told
-
     with pytest.raises(Told, match="the data set was changed after it was checked"):
         desk.answer(question="count by ward", epsilon=0.1)
     assert not desk.is_closed and TOLD_TO_THE_HOLDER not in house.log

@@ -14,6 +14,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
@@ -69,7 +70,8 @@ def prepare(place: Path) -> list[Target]:
     with Store.open(f"sqlite:///{place}/service.db") as store:
         KeyBook(store).create(label="tester", scopes=("score",), rate=10)
     described, tables = _descriptions(place), [*_tables(place), *_statistical(place), *_databases(place)]
-    return [*described, *_releases(place, release), *tables, *_commutes(), *_secrets(place, release)]
+    folders = [*_releases(place, release), *_other_folders(place)]
+    return [*described, *folders, *tables, *_commutes(), *_secrets(place, release)]
 
 
 def _descriptions(place: Path) -> list[Target]:
@@ -194,25 +196,14 @@ def _releases(place: Path, release: Path) -> list[Target]:
         opened = Journal(folder, settings)
         return opened.ordered(opened.runs)
 
-    def verified(folder: Path) -> Any:
-        return us.verify(folder)
-
-    def whole_release(name: str) -> Callable[[Path], Any]:
-        def load(folder: Path) -> Any:
-            for other in release.iterdir():
-                if other.name != name and not (folder / other.name).exists():
-                    (folder / other.name).write_bytes(other.read_bytes())
-            return verified(folder)
-
-        return load
-
     return [
         Target("manifest", manifest, mixed(of_json), read_manifest_file, 60, "fuzzed/manifest.json"),
         Target("manifest as recipe", manifest, mixed(of_json), _recipe_of_folder, 60, "fuzzed/manifest.json",
                named=False),
-        Target("verified manifest", manifest, of_json, whole_release("manifest.json"), 10, "verified/manifest.json"),
+        Target("verified manifest", manifest, of_json, _beside(release, "manifest.json", us.verify), 10,
+               "verified/manifest.json"),
         Target("verified table", (release / "synthetic.parquet").read_bytes(), of_bytes,
-               whole_release("synthetic.parquet"), 6, "table/synthetic.parquet"),
+               _beside(release, "synthetic.parquet", us.verify), 6, "table/synthetic.parquet"),
         Target("model", model, mixed(of_zip), load_model, 60, "fuzzed.us"),
         Target("model of histories", histories, mixed(of_zip), load_histories, 3, "fuzzed.us"),
         Target("score", score.read_bytes(), mixed(_rechecked), lambda path: read_model(path, b"0" * 32), 40,
@@ -221,6 +212,64 @@ def _releases(place: Path, release: Path) -> list[Target]:
                "journal/runs.jsonl"),
         Target("settings of a journal", json.dumps(settings).encode(), mixed(of_json), journalled, 60,
                "settings/settings.json"),
+    ]  # fmt: skip
+
+
+def _beside(other: Path, name: str, load: Callable[[Path], Any]) -> Callable[[Path], Any]:
+    """A loader of a folder of which one file is damaged."""
+
+    def loaded(folder: Path) -> Any:
+        for file in other.iterdir():
+            if file.name != name and not (folder / file.name).exists():
+                (folder / file.name).write_bytes(file.read_bytes())
+        return load(folder)
+
+    return loaded
+
+
+def _other_folders(place: Path) -> list[Target]:
+    """Manifests that others than ``verify`` read, and what unfinished releases are gone on with from."""
+    from understudy.anonymize.hierarchies import from_arx
+    from understudy.anonymize.verify import verify_anonymized
+    from understudy.commute.released import read_release
+    from understudy.evaluate.report.release_facts import find_release, linked_facts
+    from understudy.facade.agents import read_answer
+    from understudy.infer.opened import open_release
+    from understudy.release.workshop import Workshop
+    from understudy.sources.tables import CountTable
+    from understudy.synth.detail_file import read_details, write_details
+    from understudy.synth.details import Details
+
+    us.answer(place / "data.parquet", place / "book.toml", "count by sex", epsilon=1.0, out=place / "answer")
+    terms = {"rows": 5, "method": "laplace"}
+    plan = {"format": 1, "release": "r", "terms": terms}
+    age = Integer(name="age", edges=tuple(map(Fraction, (0, 40, 120))), shape="measured", pieces=4)
+    measured = Codebook(columns=(age,))
+    pieces = CountTable.sparse((age.fine.name,), (age.fine.size,), np.array([[0], [2]]), np.array([5, 7]))
+    write_details(Details(pieces=(pieces,)), place / "details.npz")
+    earlier = Path(__file__).parents[1] / "upgrades" / "version_0_1_0"
+
+    def planned(folder: Path) -> None:
+        with Workshop(folder.with_name(folder.stem), terms):
+            pass
+
+    def target(name: str, other: Path, load: Callable[[Path], Any], share: int) -> Target:
+        folder = name.replace(" ", "-")
+        content = (other / "manifest.json").read_bytes()
+        return Target(name, content, of_json, _beside(other, "manifest.json", load), share, f"{folder}/manifest.json")
+
+    return [
+        target("anonymised manifest", earlier / "anonymized", verify_anonymized, 6),
+        target("manifest of flows", earlier / "flows", read_release, 3),
+        target("manifest to infer from", earlier / "marginals", open_release, 20),
+        target("reported manifest", earlier / "laplace", lambda folder: find_release(str(folder)), 6),
+        target("reported linked manifest", earlier / "linked", lambda folder: linked_facts(folder, ()), 30),
+        target("manifest of an answer", place / "answer", read_answer, 30),
+        Target("hierarchy", b"F,person,*\nM,person,*\n?,?,*\n", mixed(of_lines),
+               lambda path: from_arx(BOOK.column("sex"), path), 60, "fuzzed.csv"),
+        Target("details", (place / "details.npz").read_bytes(), mixed(of_zip),
+               lambda path: read_details(measured, path), 60, "fuzzed.npz"),
+        Target("plan", json.dumps(plan).encode(), mixed(of_json), planned, 60, "plan.unfinished/plan.json"),
     ]  # fmt: skip
 
 

@@ -1,6 +1,9 @@
 """Questions on data over HTTP: tried, quoted, reviewed, paid for, answered once, cited by anybody."""
 
+import asyncio
 import json
+import threading
+import time
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -11,6 +14,7 @@ from answer_bench import stays as stays_table
 from understudy.service import Store
 from understudy.service.amounts import Amount
 from understudy.service.data_sets import DataSet, Rules
+from understudy.service.projects import Projects, Status
 
 
 def test_a_question_is_tried_quoted_answered_and_cited(make_answers):
@@ -212,6 +216,33 @@ def test_a_failed_draw_is_paid_for_and_says_nothing_of_the_data(make_answers, mo
     assert service.spent_on_data == Amount.price(0.5)
     assert service.ask_data("count by sex").json()["status"] == "answered"
     assert service.spent_on_data == Amount.price(1.0) and service.projects.faults() == []
+
+
+def test_what_is_paid_for_is_drawn_whatever_becomes_of_its_request(make_answers, monkeypatch):
+    service = make_answers()
+    charge, is_paid, may_go_on = Projects.charge, threading.Event(), threading.Event()
+
+    def charging(self, member, line):
+        attempt = charge(self, member, line)
+        is_paid.set()
+        may_go_on.wait(20)
+        return attempt
+
+    monkeypatch.setattr(Projects, "charge", charging)
+    desk = service.desk.answers
+
+    async def hang_up() -> None:
+        asking = asyncio.create_task(desk.ask(service.made.key, desk.data["stays"], "count by sex", {"epsilon": 0.5}))
+        await asyncio.to_thread(is_paid.wait, 20)
+        asking.cancel()
+        await asyncio.wait({asking})
+        may_go_on.set()
+
+    asyncio.run(hang_up())
+    until = time.monotonic() + 20
+    while time.monotonic() < until and not (lines := service.projects.queue(["stays"], Status.ANSWERED)):
+        time.sleep(0.05)
+    assert len(lines) == 1 and service.spent_on_data == Amount.price(0.5)
 
 
 def test_the_ledger_adds_up(make_answers):

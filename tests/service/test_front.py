@@ -16,9 +16,10 @@ import uvicorn
 from uvicorn.server import ServerState
 from workbench import Server
 
-from understudy.errors import RefusalError
+from understudy.errors import ParameterError, RefusalError
 from understudy.front.lines import JsonLines, Paced
 from understudy.front.protocol import GuardedProtocol
+from understudy.front.serving import bound
 from understudy.front.visitors import Limits, Visit, Visitors
 
 FEW_FILES = "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))"
@@ -310,6 +311,30 @@ def test_visitors_wait_for_room_when_all_are_at_work():
     asyncio.run(scene())
 
 
+def test_who_has_been_answered_gives_way_to_those_who_wait():
+    """Or those inside, each with one request after the other, would keep everybody else out for ever."""
+
+    async def scene() -> None:
+        visitors = Visitors(Limits(connections=1, per_address=1))
+        inside = Visit("a", lambda: visitors.leave(inside))
+        assert visitors.enter(inside)
+        visitors.works(inside)
+        waiting = asyncio.create_task(visitors.room())
+        await asyncio.sleep(0)
+        visitors.waits(inside)
+        async with asyncio.timeout(5):
+            await waiting
+        assert len(visitors) == 0
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize("host", ["a" * 70 + ".example", "no such host", "256.256.256.256"])
+def test_where_nothing_can_listen_is_said(host):
+    with pytest.raises(ParameterError, match="nothing can listen on"):
+        bound(host, 0)
+
+
 def test_an_address_that_is_all_at_work_gets_no_more():
     async def scene() -> None:
         visitors = Visitors(Limits(connections=10, per_address=1))
@@ -351,6 +376,10 @@ def test_the_same_sentence_is_written_five_times_a_minute():
         [True] * 5 + [False] * 3
     )
     assert paced.filter(record("uvicorn.error", "another")) and paced.filter(record("own", "request"))
+    failures = [record("own", "store failed") for _ in range(8)]
+    assert [paced.filter(each) for each in failures] == [True] * 5 + [False] * 3
+    single = logging.LogRecord("own", logging.INFO, "", 0, "request", (), None)
+    assert all(paced.filter(single) for _ in range(8)), "a line about one request is wanted"
     moment = 61.0
     late = record("asyncio", "Task exception was never retrieved 9")
     assert paced.filter(late) and json.loads(JsonLines("own").format(late))["dropped"] == 3

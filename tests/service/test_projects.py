@@ -244,7 +244,8 @@ def test_an_altered_database_is_noticed(store):
     office.buy("count by sex")
     with store.writing() as connection:
         connection.execute(update(members).values(spent=0))
-    assert any(office.keys[0] in fault for fault in office.projects.faults())
+    assert any(office.keys[0] in fault for fault in office.projects.faults("stays"))
+    assert office.projects.faults() == office.projects.faults("stays") and office.projects.faults("visits") == []
 
 
 # The account
@@ -269,6 +270,17 @@ def test_a_cap_is_charged_and_only_its_rise_again(lite, account):
         assert paid_amount(account, "stays", lite.identity) == paid
     assert (account.spent().epsilon, account.spent().delta) == (2.0, pytest.approx(1e-6))
     assert {charge.state for charge in account.history()} == {ChargeState.COMMITTED}
+
+
+def test_every_rise_is_charged_however_small(lite, account):
+    """The charges of two rises must not read alike: what reads alike is charged once."""
+    projects = Projects(lite)
+    for cap in (1, 1 + 1e-7, 1 + 2e-7, 1 + 3e-7):
+        set_data_cap(projects, "stays", Amount.cap(cap, 1e-6), account=account, database=lite.identity)
+        assert paid_amount(account, "stays", lite.identity) == projects.budget_of("stays").cap
+    for delta in (1e-6 + 1e-13, 1e-6 + 2e-13):
+        set_data_cap(projects, "stays", Amount.cap(2, delta), account=account, database=lite.identity)
+        assert paid_amount(account, "stays", lite.identity) == projects.budget_of("stays").cap
 
 
 def test_another_database_has_paid_for_nothing(lite, account):

@@ -7,6 +7,7 @@ import logging
 import socket
 import time
 import urllib.parse
+import warnings
 
 import pytest
 from hypothesis import given
@@ -28,7 +29,7 @@ def log():
     stream = io.StringIO()
     saved = {
         name: logging.getLogger(name)
-        for name in ("understudy.service", "understudy.front", "uvicorn", "asyncio", "sqlalchemy", "uvicorn.access")
+        for name in ("", "understudy.service", "understudy.front", "uvicorn", "asyncio", "sqlalchemy", "uvicorn.access")
     }
     states = {
         name: (logger.handlers[:], logger.level, logger.propagate, logger.disabled) for name, logger in saved.items()
@@ -39,6 +40,7 @@ def log():
         saved[name].handlers[:], saved[name].propagate, saved[name].disabled = handlers, propagate, disabled
         saved[name].setLevel(level)
     logging.raiseExceptions = True
+    logging.captureWarnings(False)
 
 
 def check(service, log, said, kind, *words):
@@ -280,6 +282,20 @@ def test_a_broken_store_is_not_quoted(service, log, monkeypatch):
 
     monkeypatch.setattr(service.budgets, "charge", broken)
     check(service, log, service.ask(), "not-ready")
+    for _ in range(9):
+        service.ask()
+    failed = [line for line in map(json.loads, log.getvalue().splitlines()) if line["event"] == "store failed"]
+    assert [line["level"] for line in failed] == ["error"] * 5, "an operator who wants no line for each request sees it"
+
+
+def test_what_other_libraries_and_warnings_say_is_not_written(service, log):
+    logging.getLogger("some.library").warning(f"a value of {PERSON}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        logging.captureWarnings(True)  # pytest has its own way of catching them
+        warnings.showwarning(f"about {PERSON}", UserWarning, "x.py", 1)
+    lines = [json.loads(line) for line in log.getvalue().splitlines()]
+    assert [line["logger"] for line in lines] == ["some.library", "py.warnings"] and PERSON not in log.getvalue()
 
 
 def test_the_log_takes_no_other_field():

@@ -6,13 +6,14 @@ import stat
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import insert, select, text, update
 
 from understudy.errors import DataError, ParameterError
 from understudy.service import KeyBook, Store
 from understudy.service import keys as keys_module
 from understudy.service.amounts import cap_of, epsilon_of, price_of
 from understudy.service.secret import ENVIRONMENT, ServiceSecret
+from understudy.service.tables import meta
 
 
 def test_amounts_add_up_as_written():
@@ -33,7 +34,23 @@ def test_the_store_is_durable(store):
             assert connection.execute(text("PRAGMA foreign_keys")).scalar() == 1
         else:
             assert connection.execute(text("SHOW synchronous_commit")).scalar() == "on"
+    if not store.is_sqlite:
+        with store.writing() as connection:  # a condition in an UPDATE must see what a rival has just spent
             assert connection.execute(text("SHOW transaction_isolation")).scalar() == "read committed"
+
+
+def test_reads_see_one_state(store):
+    """Else a charge between two reads would look as if somebody had altered the books."""
+    with store.writing() as connection:
+        connection.execute(insert(meta), {"name": "state", "text": "before"})
+    with store.reading() as connection:
+        query = select(meta.c.text).where(meta.c.name == "state")
+        assert connection.execute(query).scalar_one() == "before"
+        with store.writing() as rival:
+            rival.execute(update(meta).where(meta.c.name == "state").values(text="after"))
+        assert connection.execute(query).scalar_one() == "before"
+    with store.reading() as connection:
+        assert connection.execute(query).scalar_one() == "after"
 
 
 def test_a_role_that_does_not_wait_for_the_disk_is_overruled(postgres_url, tmp_path):

@@ -15,6 +15,7 @@ from understudy.agents.phases import CLOSED, Told, confidential_phase, paced, pu
 from understudy.errors import RefusalError, UnderstudyError
 from understudy.facade import agents as about
 from understudy.facade import answers, codebooks, forecasts, inference, releases, tables
+from understudy.files import Access, make_empty, write_file
 
 if TYPE_CHECKING:
     from understudy.privacy.account import Account
@@ -38,8 +39,13 @@ class Desk:
     person: str | None = None
     records: int | None = None
     """Id column and cap of priced drafts, where whole people are protected."""
-    is_closed: bool = False
+    _has_failed: bool = False
     _rows: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether something failed while rows were open; kept in a file, because clients start servers as they like."""
+        return self._has_failed or (self.folder / HOLDER / CLOSING).exists()
 
     # What is there
 
@@ -257,13 +263,20 @@ class Desk:
         with public_phase("draft", self.log):
             data = self._data()
             target = self.folder / HOLDER / f"{name}.toml"
+            taken = Told(f"there is a file of the name {name!r} already; choose another name.")
             if target.exists():
-                raise Told(f"there is a file of the name {name!r} already; choose another name.")
+                raise taken
             self._check_room(self.folder / HOLDER)
+            try:
+                write_file(
+                    target, _NO_DRAFT, Access.OWNER, new=True
+                )  # else a name still free would tell that it failed
+            except FileExistsError:
+                raise taken from None
         with self._rows:
             try:
                 with paced(), data.seal.kept("the data set"):
-                    codebooks.draft(data.path, target, drop=drop, table=self.offers.table)
+                    codebooks.draft(data.path, drop=drop, table=self.offers.table).codebook.save(target)
             except Exception as reason:  # whether it worked is a fact about the rows that nobody paid for
                 self.log.failed(f"draft for the holder {name}", reason)
         return {
@@ -287,7 +300,13 @@ class Desk:
             raise Told(CLOSED)
 
     def _close(self) -> None:
-        self.is_closed = True
+        self._has_failed = True
+        try:
+            make_empty(self.folder / HOLDER / CLOSING)
+        except FileExistsError:
+            return
+        except OSError as reason:
+            self.log.failed("close the data set for later servers", reason)
 
     def _options(self, method: str, options: Mapping[str, Any] | None, price: Mapping[str, Any]) -> dict[str, Any]:
         """Options of a method that name no file."""
@@ -408,6 +427,9 @@ class Desk:
         self.offers.books[book.name] = book
 
 
+CLOSING = "closed"
+"""A file beside the log: while it is there, no row is opened."""
+_NO_DRAFT = "# No codebook: it is being drafted, or it could not be. The confidential log says why.\n"
 _NOT_VALID = {
     "is_valid": False,
     "words": "it does not verify. What is wrong may quote the data, so the holder finds it in the confidential log.",

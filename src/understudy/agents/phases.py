@@ -6,9 +6,9 @@ the agent to ask better; so is a :class:`MissingExtraError`. Errors of other kin
 
 In the *confidential* phase rows are open. Whatever is raised there, of whatever kind, goes to the log, and the agent
 hears one fixed sentence. That it failed is a bit about the rows which nobody paid for, so the data set is closed until
-the holder starts the server again: one bit, once. Two outcomes do not depend on rows: the account refused
-(:class:`BudgetError` is raised by prices alone), and a paid draft that shows nothing, which is an answer that was
-charged (:class:`EmptyDraftError`).
+the holder opens it again: one bit, once. A file says so, because clients start servers as often as they like. Two
+outcomes do not depend on rows: the account refused (:class:`BudgetError` is raised by prices alone), and a paid draft
+that shows nothing, which is an answer that was charged (:class:`EmptyDraftError`).
 
 The time that rows are open is rounded up to whole seconds, whatever comes of it, so that it tells little of the table.
 """
@@ -31,7 +31,7 @@ from understudy.errors import (
 CLOSED = (
     "the data set is closed: something failed while its rows were open, and each further failure would tell something "
     "about them. What is public and what was paid for can still be used. The holder finds the reason in the "
-    "confidential log and can start the server again."
+    "confidential log, and opens it again by removing the file `closed` beside the log and starting the server again."
 )
 REFUSED = "the account refuses the price, because something else was charged meanwhile. Ask `offers` what is left."
 EMPTY = (

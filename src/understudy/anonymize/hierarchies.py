@@ -17,9 +17,10 @@ from understudy.anonymize.hierarchy import Hierarchy, build
 from understudy.codebook import Column, Dates, Grain, Integer, Levelled, Number
 from understudy.codec import to_fraction
 from understudy.errors import CodebookError, ParameterError
-from understudy.loading import loader
+from understudy.loading import loader, loading
 from understudy.parameters import Declared, ExactNumber, Flag, OneOf, Several, Text, Whole, exact, option
 
+_FILE, _REMEDY = "the hierarchy file", "give a CSV file with one line per value."
 _SHOWN = 8
 _MOST_IN_BIN = 1000
 _UNITS = ("month", "quarter", "year", "decade")
@@ -274,7 +275,8 @@ def from_arx(column: Column, path: str | Path, *, top: bool = True) -> Hierarchy
             f"the hierarchy file {Path(path).name!r} of column {column.name!r} has {len(faults)} {plural}:", faults
         )
     steps = [(f"step {height}", [known[text][height] for text in texts]) for height in range(1, max(widths))]
-    return build(column, steps, top=top)
+    with loading(path, _FILE, remedy=_REMEDY, error=CodebookError):
+        return build(column, steps, top=top)
 
 
 def _first_values(column: Column, known: dict[str, list[str]], faults: list[str]) -> tuple[str, ...]:
@@ -295,9 +297,9 @@ def _first_values(column: Column, known: dict[str, list[str]], faults: list[str]
     return tuple(texts)
 
 
-@loader("the hierarchy file", remedy="give a CSV file with one line per value.", error=CodebookError)
+@loader(_FILE, remedy=_REMEDY, error=CodebookError)
 def _read_lines(path: Path) -> list[list[str]]:
-    text = read_text(path, "the hierarchy file", "there is no hierarchy file")
+    text = read_text(path, _FILE, "there is no hierarchy file")
     first = text.partition("\n")[0]
     delimiter = ";" if ";" in first else ","
     lines = [line for line in csv.reader(text.splitlines(), delimiter=delimiter) if line]

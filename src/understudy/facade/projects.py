@@ -104,7 +104,7 @@ def data_ledger(
     """Every cap and every paid attempt of a data set, and what does not add up."""
     with service_books(database, secret_file) as books:
         books.projects.budget_of(data)
-        return books.projects.ledger(data), books.projects.faults()
+        return books.projects.ledger(data), books.projects.faults(data)
 
 
 def review_queue(

@@ -1,7 +1,8 @@
 """Log lines of a server: JSON, without anything that a caller sent, and paced so that nobody can fill a disk with them.
 
 Lines of the application's own logger have fields from its closed list. Libraries fill their messages with whatever they
-have at hand (asyncio shows objects and their values); of them only fixed sentences, types and places are written.
+have at hand (asyncio shows objects and their values); of them only fixed sentences, types and places are written. Of
+those that nobody foresaw, and of Python's warnings, only that there was one.
 """
 
 import json
@@ -33,6 +34,8 @@ _OF_ASYNCIO: Final = (
     *("Unhandled error in exception handler", "an error occurred during closing of asynchronous generator"),
 )
 """Beginnings of asyncio's messages; what follows them may be anything."""
+_KNOWN: Final = frozenset(name.partition(".")[0] for name in _LIBRARIES)
+"""Whose templates may be written; others put values into them, and warnings of Python quote what they are about."""
 
 _A_MINUTE, _MOST_A_MINUTE, _MOST_SENTENCES = 60.0, 5, 200
 
@@ -58,8 +61,8 @@ class JsonLines(logging.Formatter):
             line |= {"event": "server", "logger": record.name, "message": sentence_of(record)}
             if record.exc_info and record.exc_info[1] is not None:
                 line |= {"error": type(record.exc_info[1]).__name__, "places": places_of(record.exc_info[1])}
-            if dropped := getattr(record, "understudy_dropped", 0):
-                line["dropped"] = dropped
+        if dropped := getattr(record, "understudy_dropped", 0):
+            line["dropped"] = dropped
         return json.dumps(line, ensure_ascii=True)
 
 
@@ -67,13 +70,18 @@ def sentence_of(record: logging.LogRecord) -> str:
     """The fixed part of a library's message: its template without arguments, or what we know of asyncio's."""
     if not isinstance(record.msg, str):
         return type(record.msg).__name__
+    if record.name.partition(".")[0] not in _KNOWN:
+        return "a message of a library"
     if record.name == "asyncio":
         return next((known for known in _OF_ASYNCIO if record.msg.startswith(known)), "another message of asyncio")
     return record.msg.strip()
 
 
 class Paced(logging.Filter):
-    """Lets the same sentence of a library through five times a minute; the next one says how many were left out."""
+    """Lets the same sentence through five times a minute; the next one says how many were left out.
+
+    The application's own lines about single requests are not paced: each is wanted.
+    """
 
     def __init__(self, own: str, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
@@ -82,9 +90,9 @@ class Paced(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether to write it."""
-        if record.name == self._own:
+        if record.name == self._own and record.levelno < logging.WARNING:
             return True
-        key = record.name, sentence_of(record)
+        key = record.name, record.getMessage() if record.name == self._own else sentence_of(record)
         if key not in self._minutes and len(self._minutes) >= _MOST_SENTENCES:
             key = record.name, ""
         moment = self._clock()
@@ -111,6 +119,9 @@ def configure(*, own: str, stream: TextIO | None = None, level: int = logging.IN
         logger.handlers[:] = [handler]
         logger.setLevel(max(least, level))
         logger.propagate = False
+    root = logging.getLogger()  # every other library, and Python's warnings
+    root.handlers[:] = [kept for kept in root.handlers if not isinstance(kept.formatter, JsonLines)] + [handler]
+    logging.captureWarnings(True)
     for name in ("uvicorn.error", "uvicorn.access", "uvicorn.asgi"):
         logging.getLogger(name).handlers[:] = []
         logging.getLogger(name).propagate = name != "uvicorn.access"

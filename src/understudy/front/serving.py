@@ -30,9 +30,10 @@ def bound(host: str, port: int) -> socket.socket:
         except OSError:
             listening.close()
             raise
-    except OSError as reason:
+    except (OSError, UnicodeError) as reason:  # the latter from a name of a host that cannot be one
+        why = getattr(reason, "strerror", None) or "that is no address"
         raise ParameterError(
-            f"nothing can listen on {host}:{port} ({reason.strerror}); choose another --port."
+            f"nothing can listen on {host[:80]}:{port} ({why}); choose another --host or --port."
         ) from None
     return listening
 

@@ -59,7 +59,7 @@ class Visitors:
         self._all: dict[Visit, None] = {}
         self._waiting: dict[Visit, None] = {}  # in order, the longest waiting first
         self._by_address = Counter[str]()
-        self._left = asyncio.Event()
+        self._changed = asyncio.Event()
 
     def __len__(self) -> int:
         return len(self._all)
@@ -76,15 +76,16 @@ class Visitors:
     async def room(self) -> None:
         """Wait until one more may be accepted; who has sent no request gives way at once."""
         while len(self._all) >= self._most:
-            self._left.clear()
+            self._changed.clear()
             self._end_one()
-            await self._left.wait()
+            await self._changed.wait()
 
     def waits(self, visit: Visit) -> None:
         """It has no request under way."""
         self._waiting.pop(visit, None)
         if visit in self._all:
             self._waiting[visit] = None
+            self._changed.set()
 
     def works(self, visit: Visit) -> None:
         """It has sent the head of a request."""
@@ -96,7 +97,7 @@ class Visitors:
             del self._all[visit]
             self._waiting.pop(visit, None)
             self._by_address -= Counter({visit.address: 1})  # forgets addresses that hold nothing
-            self._left.set()
+            self._changed.set()
 
     def _end_one(self, address: str | None = None) -> bool:
         """Close the longest waiting (of an address); False if all have requests under way."""

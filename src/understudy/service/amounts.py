@@ -49,6 +49,12 @@ class Amount:
         """In words, delta only where there is some."""
         return f"epsilon {epsilon_of(self.epsilon):g}" + (f", delta {delta_of(self.delta):g}" if self.delta else "")
 
+    @property
+    def digits(self) -> str:
+        """The same to the last digit: two amounts never read alike."""
+        epsilon, delta = Decimal(self.epsilon) / PER_EPSILON, Decimal(self.delta) / PER_DELTA
+        return f"epsilon {epsilon:f}" + (f", delta {delta:g}" if self.delta else "")
+
 
 def price_of(epsilon: float | Fraction) -> int:
     """A price, rounded up: never charge less than it costs."""

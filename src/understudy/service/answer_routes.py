@@ -132,7 +132,7 @@ def _add_records(at: At, json_reply: Reply, desk: "Desk", answers: AnswerDesk) -
                 "budget": answers.projects.budget_of(data.name).to_dict(),
                 "projects": answers.projects.all(data.name),
                 "lines": answers.projects.ledger(data.name),
-                "faults": answers.projects.faults(),
+                "faults": answers.projects.faults(data.name),
             }
 
         return json_reply(await run_in_threadpool(books))

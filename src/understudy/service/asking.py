@@ -10,7 +10,7 @@ import logging
 import math
 import threading
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -90,10 +90,9 @@ class AnswerDesk:
     async def ask(self, key: "ApiKey", data: DataSet, text: str, terms: Mapping[str, Any]) -> Told:
         """Put the question on record, and answer it if it may be answered."""
         loop = asyncio.get_running_loop()
-        told, prepared, attempt = await loop.run_in_executor(self._workers, self._bought, key, data, text, terms)
-        if attempt is not None:
-            drawing = loop.run_in_executor(self._workers, self._drawn, data, told.line, prepared, attempt)
-            await asyncio.wait({drawing}, timeout=_PATIENCE)  # never cancelled: it is paid for
+        told, drawing = await loop.run_in_executor(self._workers, self._bought, key, data, text, terms)
+        if drawing is not None:
+            await asyncio.wait({asyncio.wrap_future(drawing)}, timeout=_PATIENCE)
         line = await self._settled(told.line)
         member = await loop.run_in_executor(None, self.projects.membership, key.key_id, data.name)
         return Told(line=line, charged=told.charged, member=member)
@@ -127,7 +126,8 @@ class AnswerDesk:
 
     def _bought(
         self, key: "ApiKey", data: DataSet, text: str, terms: Mapping[str, Any]
-    ) -> tuple[Told, Prepared, int | None]:
+    ) -> "tuple[Told, Future[None] | None]":
+        """What is told so far; and where it was paid for, the draw, which goes on whatever becomes of the request."""
         prepared = self._prepared(data, text, terms)
         member = self.projects.membership(key.key_id, data.name)
         if member is None:
@@ -158,7 +158,8 @@ class AnswerDesk:
                 ) from None
             except NoMemberError as refused:
                 raise Problem("no-budget", str(refused)) from None
-        return Told(line=line, charged=attempt is not None, member=member), prepared, attempt
+        drawing = None if attempt is None else self._workers.submit(self._drawn, data, line, prepared, attempt)
+        return Told(line=line, charged=attempt is not None, member=member), drawing
 
     def _mark(self, data: DataSet, member: Membership, prepared: Prepared) -> bytes:
         """All that makes two questions the same: project, canonical words, codebook, terms and price.

@@ -7,9 +7,6 @@ commit is noise drawn; the answer is stored before it is sent. So
 * every answer that was sent is paid for, whenever a server crashes;
 * if a server dies in between, the price is lost, and asking again pays for a new attempt;
 * of two identical questions at one moment, the unique line lets one pay; the other waits for the stored answer.
-
-Every row of ``grants`` and ``models`` is changed after every row of ``answers`` and in this order, so that no two
-charges wait for each other in a circle.
 """
 
 from collections import Counter

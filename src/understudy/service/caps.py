@@ -95,7 +95,7 @@ def set_data_cap(projects: Projects, data: str, cap: Amount, *, account: Account
         entry = Entry(
             stage="answers", reads=f"answers on {data}, each priced and charged before it is drawn", event=event
         )
-        label = f"answers on {data} beyond {paid.words}, up to {cap.words} (service {database[:12]})"
+        label = f"answers on {data} beyond {paid.digits}, up to {cap.digits} (service {database[:12]})"
         _charge(account, what, _cap_quote(Ledger((entry,))), label=label)
     projects.set_data_cap(data, cap, account=account.identity)
 

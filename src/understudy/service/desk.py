@@ -34,7 +34,8 @@ MOST_ROWS = 1_000
 
 _PATIENCE = 5.0  # seconds to wait for somebody else's answer to the same question
 _STEP = 0.02
-_INLINE_ROWS = 20  # more are scored beside the event loop
+INLINE_ROWS = 20
+"""More are encoded and scored beside the event loop."""
 _REALM = {"WWW-Authenticate": 'Bearer realm="understudy"'}
 _KINDS = {"outside-codebook": "bad-value"}
 
@@ -234,7 +235,7 @@ class Desk:
 
         matrix = codes[0] if len(codes) == 1 else np.concatenate(codes)
         score = served.model.score
-        scores = score(matrix) if len(codes) <= _INLINE_ROWS else await run_in_threadpool(score, matrix)
+        scores = score(matrix) if len(codes) <= INLINE_ROWS else await run_in_threadpool(score, matrix)
         columns = [values.tolist() for values in scores]
         return [_score(*values) for values in zip(*columns, strict=True)]
 

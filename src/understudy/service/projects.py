@@ -153,7 +153,7 @@ class Projects:
     def set_data_cap(self, data: str, cap: Amount, *, account: str) -> None:
         """The cap over all projects, which ``account`` (its identity) has paid for; not below what is spent."""
         NAME.check("data", data)
-        row = {"data": data, "account": account, **_purse_values(Amount(epsilon=0))}
+        row = {"data": data, "account": account, **_EMPTY}
         with self._store.writing() as connection:
             connection.execute(self._store.insert_if_absent(data_sets), row)
             kept = connection.execute(select(data_sets).where(data_sets.c.data == data)).one()
@@ -164,7 +164,7 @@ class Projects:
         """A new project on a data set."""
         NAME.check("project", project)
         self.budget_of(data)
-        row = {"project": project, "data": data, "created": now(), **_purse_values(Amount(epsilon=0))}
+        row = {"project": project, "data": data, "created": now(), **_EMPTY}
         with self._store.writing() as connection:
             made = connection.execute(self._store.insert_if_absent(projects).returning(projects.c.project), [row]).all()
             if not made:
@@ -183,7 +183,7 @@ class Projects:
     def join(self, project: str, key_id: str, cap: Amount) -> None:
         """Let a key ask for a project, up to a cap of its own; again, to change the cap."""
         data = self._project(project).data
-        row = {"key_id": key_id, "data": data, "project": project, **_purse_values(Amount(epsilon=0))}
+        row = {"key_id": key_id, "data": data, "project": project, **_EMPTY}
         here = (members.c.key_id == key_id, members.c.data == data)
         with self._store.writing() as connection:
             connection.execute(self._store.insert_if_absent(members), row)
@@ -419,21 +419,22 @@ class Projects:
         ]
         return sorted(written, key=lambda entry: entry["when"])
 
-    def faults(self) -> list[str]:
-        """Where spending and payments disagree; empty unless somebody altered the database."""
+    def faults(self, data: str | None = None) -> list[str]:
+        """Where spending and payments disagree, perhaps on one data set; empty unless somebody altered the database."""
         with self._store.reading() as connection:
-            paid = connection.execute(
-                select(
-                    payments.c.key_id.label("payer"),
-                    *(questions.c[name] for name in ("answer_id", "data", "project", "price", "price_delta")),
-                ).join(questions, questions.c.answer_id == payments.c.answer_id)
-            ).all()
+            lines = select(
+                payments.c.key_id.label("payer"),
+                *(questions.c[name] for name in ("answer_id", "data", "project", "price", "price_delta")),
+            ).join(questions, questions.c.answer_id == payments.c.answer_id)
+            paid = connection.execute(_only(lines, questions, data)).all()
+            rows = {table: connection.execute(_only(select(table), table, data)) for table in _BUDGETS}
             purses = [
-                *((("key", row.key_id, row.data), row) for row in connection.execute(select(members))),
-                *((("project", row.project), row) for row in connection.execute(select(projects))),
-                *((("data", row.data), row) for row in connection.execute(select(data_sets))),
+                *((("key", row.key_id, row.data), row) for row in rows[members]),
+                *((("project", row.project), row) for row in rows[projects]),
+                *((("data", row.data), row) for row in rows[data_sets]),
             ]
-            counted = connection.execute(select(questions.c.answer_id, questions.c.attempts)).all()
+            attempted = select(questions.c.answer_id, questions.c.attempts)
+            counted = connection.execute(_only(attempted, questions, data)).all()
         attempts = Counter(line.answer_id for line in paid)
         sums: Counter[tuple[Any, ...]] = Counter()
         for line in paid:
@@ -499,6 +500,10 @@ class Projects:
         return NoMemberError() if fresh is None or revoked is not None else UncoveredError(fresh, price)
 
 
+_BUDGETS = (members, projects, data_sets)
+_EMPTY = {"cap": 0, "cap_delta": 0, "spent": 0, "spent_delta": 0}
+
+
 def _only(query: "Select[Any]", table: Table, data: str | None) -> "Select[Any]":
     return query if data is None else query.where(table.c.data == data)
 
@@ -509,10 +514,6 @@ def _purses(member: Membership) -> tuple[Purse, ...]:
         Purse(table=projects, row=(projects.c.project == member.project,)),
         Purse(table=data_sets, row=(data_sets.c.data == member.data,)),
     )
-
-
-def _purse_values(cap: Amount) -> dict[str, int]:
-    return {"cap": cap.epsilon, "cap_delta": cap.delta, "spent": 0, "spent_delta": 0}
 
 
 def _budget(row: Any) -> Budget:

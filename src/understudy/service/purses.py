@@ -84,7 +84,8 @@ class Attempts:
             return True
         attempt, moment = (bytes(line.question), line.attempts), time.monotonic()
         if len(self._noticed) >= _MOST_NOTICED:
-            self._noticed = {known: since for known, since in self._noticed.items() if moment - since < self.abandoned}
+            seen = list(self._noticed.items())  # at once: other threads notice too
+            self._noticed = {known: since for known, since in seen if moment - since < self.abandoned}
         first = self._noticed.setdefault(attempt, moment)
         return bool(line.since < time.time() - self.abandoned or moment - first > self.abandoned)
 

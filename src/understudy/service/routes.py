@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from understudy.service.amounts import epsilon_of
 from understudy.service.bodies import read_json
-from understudy.service.desk import MOST_ROWS, Answers, Desk
+from understudy.service.desk import INLINE_ROWS, MOST_ROWS, Answers, Desk
 from understudy.service.metrics import CONTENT_TYPE
 from understudy.service.openapi import describe
 from understudy.service.page import Page
@@ -65,7 +65,7 @@ def _add_scores(app: FastAPI, desk: Desk, aliases: Mapping[str, str]) -> None:
     async def batch(request: Request) -> Response:
         key, served = await desk.admit_to(request, request.path_params["model"])
         rows = _rows(await read_json(request, most_bytes=MOST_BATCH_BYTES))
-        if len(rows) > 20:
+        if len(rows) > INLINE_ROWS:
             codes = await run_in_threadpool(desk.encode, served, rows, numbered=True)
         else:
             codes = desk.encode(served, rows, numbered=True)

@@ -104,9 +104,11 @@ class Store:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Reads that see one state."""
-        with self._engine.connect() as connection, connection.begin():
-            yield connection
+        """Reads that see one state, on PostgreSQL too: else a charge between two of them would look like a fault."""
+        with self._engine.connect() as bare:
+            connection = bare if self.is_sqlite else bare.execution_options(isolation_level="REPEATABLE READ")
+            with connection.begin():
+                yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:

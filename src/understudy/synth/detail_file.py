@@ -29,7 +29,8 @@ def read_details(book: Codebook, path: Path) -> Details:
     remedy = "remove the folder to give the release up: what it was charged stays charged."
     with (
         loading(path, "the table of details", remedy=remedy, error=ReleaseError),
-        np.load(path, allow_pickle=False) as archive,
+        path.open("rb") as file,  # NumPy leaves a damaged file open that it opened itself
+        np.load(file, allow_pickle=False) as archive,
     ):
         tables = [
             CountTable.sparse(
