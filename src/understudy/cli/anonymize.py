@@ -134,7 +134,7 @@ def report(
 ) -> None:
     """One self-contained page for a disclosure board: risk, class sizes and mosaics, before and after. Confidential."""
     with progress(quiet=json) as told:
-        findings = anonymity.write_report(
+        findings = anonymity.report_anonymity(
             real,
             release,
             codebook,

@@ -158,20 +158,16 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         _fail("MemoryError", endings.our_mistake(error), as_json=as_json)
         code = endings.MEND
     except Exception as error:
-        if os.environ.get(endings.TRACEBACK_VARIABLE):
+        if sentence := endings.impossible_place(error):
+            _fail("PathError", sentence, as_json=as_json)
+            code = endings.MEND
+        elif os.environ.get(endings.TRACEBACK_VARIABLE):
             raise
-        code = _end_unforeseen(error, as_json=as_json)
+        else:
+            _fail("InternalError", endings.our_mistake(error), as_json=as_json)
+            code = endings.OURS
     endings.flush_quietly()
     sys.exit(code or 0)
-
-
-def _end_unforeseen(error: Exception, *, as_json: bool) -> int:
-    """The exit code of what nobody foresaw."""
-    if isinstance(error, FileNotFoundError) and endings.is_folder_gone():
-        _fail("FolderError", "the current folder was removed; change to one that is there.", as_json=as_json)
-        return endings.MEND
-    _fail("InternalError", endings.our_mistake(error), as_json=as_json)
-    return endings.OURS
 
 
 def _refuse_null_bytes(words: list[str]) -> None:

@@ -6,6 +6,7 @@
 
 import contextlib
 import datetime as dt
+import errno
 import os
 import re
 import signal
@@ -182,12 +183,16 @@ def open_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def is_folder_gone() -> bool:
-    """Whether the current folder is not there any more."""
-    try:
-        return not Path.cwd().is_dir()
-    except FileNotFoundError:
-        return True
+def impossible_place(error: Exception) -> str:
+    """What any command may meet and none can do without: a current folder, and paths that the system takes."""
+    if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+        return f"the path {str(error.filename)[:60]!r}… is longer than this system allows; name a shorter one."
+    if isinstance(error, FileNotFoundError):
+        try:
+            Path.cwd()
+        except FileNotFoundError:
+            return "the current folder was removed; change to one that is there."
+    return ""
 
 
 def flush_quietly() -> None:
