@@ -29,10 +29,10 @@ _RELATIONS = {"add-remove": "AR", "replace-one": "RO", "origin-in-destination": 
 
 def render() -> str:
     """All tables."""
-    from understudy.facade.methods import facts_by_room
+    from understudy.facade.methods import method_facts
 
     parts = [INTRODUCTION]
-    for room, methods in facts_by_room().items():
+    for room, methods in method_facts().items():
         parts.append(f"## {room}\n")
         parts.append(
             "| method | route | neighbours | promise | must be public | paper's claim | verdict | what is true |"

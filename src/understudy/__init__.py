@@ -28,15 +28,25 @@ if TYPE_CHECKING:  # for editors and type checkers; a test holds it together wit
     from understudy.codebook import LinkedCodebook as LinkedCodebook
     from understudy.evaluate.combine import combine as combine
     from understudy.facade.anonymity import anonymize as anonymize
+    from understudy.facade.anonymity import measure_risk as measure_risk
+    from understudy.facade.anonymity import report_anonymity as report_anonymity
     from understudy.facade.answers import answer as answer
     from understudy.facade.answers import ask_release as ask_release
     from understudy.facade.answers import quote_answer as quote_answer
+    from understudy.facade.averages import averages_risk as averages_risk
     from understudy.facade.averages import reconstruct as reconstruct
     from understudy.facade.codebooks import check as check
     from understudy.facade.codebooks import declare as declare
     from understudy.facade.codebooks import draft as draft
     from understudy.facade.codebooks import records_per_cell as records_per_cell
     from understudy.facade.commutes import commute as commute
+    from understudy.facade.commutes import evaluate_commute as evaluate_commute
+    from understudy.facade.commutes import map_commute as map_commute
+    from understudy.facade.commutes import quote_commute as quote_commute
+    from understudy.facade.demo import demo as demo
+    from understudy.facade.demo import example_commutes as example_commutes
+    from understudy.facade.demo import example_histories as example_histories
+    from understudy.facade.demo import example_patients as example_patients
     from understudy.facade.editions import forecast_editions as forecast_editions
     from understudy.facade.editions import supersede as supersede
     from understudy.facade.editions import withdraw as withdraw
@@ -49,7 +59,9 @@ if TYPE_CHECKING:  # for editors and type checkers; a test holds it together wit
     from understudy.facade.looks import audit as audit
     from understudy.facade.looks import diagnose as diagnose
     from understudy.facade.looks import evaluate as evaluate
+    from understudy.facade.looks import evaluate_large as evaluate_large
     from understudy.facade.looks import rumap as rumap
+    from understudy.facade.methods import method_facts as method_facts
     from understudy.facade.passports import passport as passport
     from understudy.facade.passports import sign as sign
     from understudy.facade.plans import plan as plan
@@ -59,11 +71,15 @@ if TYPE_CHECKING:  # for editors and type checkers; a test holds it together wit
     from understudy.facade.reviews import learn_rules as learn_rules
     from understudy.facade.reviews import review as review
     from understudy.facade.reviews import rules as rules
+    from understudy.facade.scores import draw_reliability as draw_reliability
+    from understudy.facade.scores import draw_shapes as draw_shapes
     from understudy.facade.scores import train as train
     from understudy.facade.tables import count as count
     from understudy.facade.tables import draw as draw
+    from understudy.facade.tables import draw_parts as draw_parts
     from understudy.facade.tables import impute as impute
     from understudy.facade.tables import quote as quote
+    from understudy.facade.tables import quote_count as quote_count
     from understudy.facade.tables import read_recipe as read_recipe
     from understudy.facade.tables import synthesize as synthesize
     from understudy.facade.tables import synthesize_many as synthesize_many
@@ -89,6 +105,7 @@ _HOME = {
     "answer": "understudy.facade.answers",
     "ask_release": "understudy.facade.answers",
     "audit": "understudy.facade.looks",
+    "averages_risk": "understudy.facade.averages",
     "check": "understudy.facade.codebooks",
     "combine": "understudy.evaluate.combine",
     "combine_files": "understudy.facade.releases",
@@ -96,34 +113,49 @@ _HOME = {
     "count": "understudy.facade.tables",
     "datasets": "understudy",
     "declare": "understudy.facade.codebooks",
+    "demo": "understudy.facade.demo",
     "diagnose": "understudy.facade.looks",
     "draft": "understudy.facade.codebooks",
     "draft_tables": "understudy.facade.linked",
     "draw": "understudy.facade.tables",
+    "draw_parts": "understudy.facade.tables",
+    "draw_reliability": "understudy.facade.scores",
+    "draw_shapes": "understudy.facade.scores",
     "evaluate": "understudy.facade.looks",
+    "evaluate_commute": "understudy.facade.commutes",
+    "evaluate_large": "understudy.facade.looks",
     "evaluate_linked": "understudy.facade.linked_looks",
+    "example_commutes": "understudy.facade.demo",
+    "example_histories": "understudy.facade.demo",
+    "example_patients": "understudy.facade.demo",
     "forecast": "understudy.facade.forecasts",
-    "impute": "understudy.facade.tables",
     "forecast_editions": "understudy.facade.editions",
+    "impute": "understudy.facade.tables",
     "infer": "understudy.facade.inference",
     "learn_rules": "understudy.facade.reviews",
     "load_model": "understudy.synth.model_file",
     "make_recipe": "understudy.synth",
+    "map_commute": "understudy.facade.commutes",
+    "measure_risk": "understudy.facade.anonymity",
+    "method_facts": "understudy.facade.methods",
     "open": "understudy.sources",
     "passport": "understudy.facade.passports",
     "plan": "understudy.facade.plans",
     "quote": "understudy.facade.tables",
     "quote_answer": "understudy.facade.answers",
+    "quote_commute": "understudy.facade.commutes",
+    "quote_count": "understudy.facade.tables",
     "r_functions": "understudy.facade.r_frames",
     "read_recipe": "understudy.facade.tables",
     "reconstruct": "understudy.facade.averages",
     "records_per_cell": "understudy.facade.codebooks",
+    "report_anonymity": "understudy.facade.anonymity",
     "review": "understudy.facade.reviews",
     "rules": "understudy.facade.reviews",
     "rumap": "understudy.facade.looks",
-    "supersede": "understudy.facade.editions",
     "sign": "understudy.facade.passports",
     "split": "understudy.facade.linked",
+    "supersede": "understudy.facade.editions",
     "synthesize": "understudy.facade.tables",
     "synthesize_many": "understudy.facade.tables",
     "synthesize_parts": "understudy.facade.tables",

@@ -43,7 +43,7 @@ def loading(
     except UnderstudyError as reason:
         told = " ".join([str(reason), *getattr(reason, "__notes__", ())])
         is_ours = isinstance(reason, StoppedError | MissingExtraError | RefusalError)
-        if is_path and not is_ours and str(path) not in told and Path(path).name not in told:
+        if is_path and not is_ours and not any(name in told for name in (str(path), repr(str(path)), Path(path).name)):
             reason.add_note(f"This was found in {name}.")
         raise
     except MemoryError:

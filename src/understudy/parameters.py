@@ -538,6 +538,6 @@ def _split(given: Any) -> Any:
 def number_of(text: str, kind: Callable[[str], Any] = float) -> Any:
     """The number that a person typed (with ``kind=int`` a whole one), or the text where it is none."""
     try:
-        return kind(text) if text.isascii() else text  # Python would read the digits of every script
+        return kind(text) if text.isascii() and "_" not in text else text  # Python reads 0_1, and digits of all scripts
     except ValueError:
         return text

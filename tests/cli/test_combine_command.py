@@ -140,7 +140,7 @@ def test_an_account_remembers_a_diagnosis(run, discharges, tmp_path):
     ("words", "says"),
     [
         ((), ("--l",)),
-        (("--l", 1.3, "--chains", 0), ("--chains is 0", "1 or more")),
+        (("--l", 1.3, "--chains", 0), ("--chains is 0", "from 1 to 1,000,000")),
         (("--l", 1.3, "--lags", 0), ("--lags is 0",)),
         (("--l", 1.3, "--after", 20), ("--after is 20", "21")),
         (("--l", 40), ("levels", "--cap")),

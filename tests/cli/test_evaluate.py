@@ -292,3 +292,10 @@ def test_columns_that_the_codebook_does_not_know_are_named(run, evaluated, tmp_p
     said = run(*words, "-o", tmp_path / "r.html", "--risk", "none")
     assert said.code == 0 and "synthetic table also has ssn" in " ".join(said.err.split())
     assert "also has ssn" in words_of((tmp_path / "r.html").read_text())
+
+
+def test_what_large_tables_cannot_have_is_refused_and_not_left_aside(run, discharges, tmp_path):
+    data, book = discharges
+    for words in (("--risk", "full"), ("--shadow-runs", 3), ("--recipe", "r.toml")):
+        said = run("evaluate", data, data, "-c", book, "-o", tmp_path / "o.json", "--large", *words)
+        assert said.code == 2 and f"{words[0]} needs models or attacks" in said.err, said.err

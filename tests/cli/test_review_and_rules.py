@@ -350,3 +350,15 @@ def test_the_questions_are_data(visits, book):
     assert "confidential" in repr(found)
     assert json.dumps(found.to_dict()["unreviewed"])
     assert set(found.unreviewed) == set(COLUMNS)
+
+
+def test_options_of_learning_and_of_proposing_do_not_mix(run, tmp_path):
+    book = tmp_path / "book.toml"
+    us.datasets.discharges_codebook().save(book)
+    before = book.read_bytes()
+    mixed = run("codebook", "rules", book, "--pack", "deaths", "--out", tmp_path / "new.toml")
+    assert mixed.code == 2 and "--out and --account belong to --learn" in mixed.err
+    price = ("--epsilon", 1, "--delta", 1e-6, "--data", "data.csv", "--out", tmp_path / "new.toml")
+    both = run("codebook", "rules", book, "--learn", "sex,pay", "--accept", "r1", *price)
+    assert both.code == 2 and "--accept cannot be had with --learn" in both.err
+    assert book.read_bytes() == before

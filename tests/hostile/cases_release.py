@@ -355,7 +355,7 @@ ESTIMATES = cases(
     ("no codebook", "@data|-c|gone.toml|--l|1.2", MISTAKE, ("no codebook", "gone.toml")),
     ("no l", "@data|-c|@book", MISTAKE, ("--l", "no default")),
     ("too little l", "@data|-c|@book|--l|0.5", MISTAKE, ("--l is 0.5", "at least 1")),
-    ("no chains", "@data|-c|@book|--l|1.2|--chains|0", MISTAKE, ("--chains is 0", "1 or more")),
+    ("no chains", "@data|-c|@book|--l|1.2|--chains|0", MISTAKE, ("--chains is 0", "from 1 to 1,000,000")),
     ("fewer sweeps than lags", "@data|-c|@book|--l|1.2|--after|5", MISTAKE, ("--after is 5",)),
 ) + cases(
     "codebook cells",

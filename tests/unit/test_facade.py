@@ -1,6 +1,8 @@
 """The functions of the package: what they take, what they leave on disk, and what their results show."""
 
 import importlib
+import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -8,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import understudy as us
+from understudy.cli.app import PANELS
 from understudy.codebook import Categorical, Codebook, Integer, Role
 from understudy.errors import ParameterError
 from understudy.facade import averages, looks
@@ -143,3 +146,19 @@ def test_a_room_that_was_imported_can_still_be_called(room):
     assert module.__doc__.startswith(module._use_case.__doc__.split("\n")[0])
     with pytest.raises(TypeError, match="missing"):
         module()
+
+
+def test_the_guide_puts_every_command_beside_its_function():
+    """What the command line can do, Python can do in one call."""
+    page = (Path(__file__).parents[2] / "docs" / "guide" / "python.md").read_text(encoding="utf-8")
+    rows = [line.split("|")[1:4] for line in page.splitlines() if line.startswith("| `us.")]
+    named = set(re.findall(r"`us\.(\w+)", page))
+    functions = {name for name in us.__all__ if name[0].islower()} - {"open", "datasets"}
+    assert functions <= named, functions - named
+    assert all(hasattr(us, name) for name in named), named
+    commands = {
+        entry[0] if isinstance(entry, tuple) else entry.__name__ for panel in PANELS.values() for entry in panel
+    }
+    told = {word.split()[0] for _, _, cell in rows for word in re.findall(r"`([^`]+)`", cell)}
+    beside = set(re.findall(r"`(studio|serve|mcp|keys|projects|review)`", page))
+    assert commands <= told | beside and told <= commands, (commands - told - beside, told - commands)

@@ -12,7 +12,7 @@ from understudy import datasets
 from understudy.codebook import Codebook
 from understudy.commute.recipe import METHODS as COMMUTE
 from understudy.errors import ParameterError
-from understudy.facade.methods import facts_by_room
+from understudy.facade.methods import method_facts
 from understudy.privacy.guarantees import Neighbours
 from understudy.synth import METHODS, make_recipe
 from understudy.synth.facts import FACTS as SYNTH
@@ -21,7 +21,7 @@ from understudy.trees.recipe import RiskScore
 from understudy.trees.train import METHODS as SCORES
 from understudy.trees.train import make_training
 
-ALL = facts_by_room()
+ALL = method_facts()
 
 ROOT = Path(__file__).parents[2]
 PROOFS = ROOT / "src" / "understudy" / "mechanisms" / "proofs"

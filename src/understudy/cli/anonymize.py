@@ -7,9 +7,9 @@ from typing import Annotated, Any
 import typer
 
 from understudy.cli import options as o
-from understudy.cli.console import NOT_FOR_RELEASE, errors_to, note, progress, tell
+from understudy.cli.console import NOT_FOR_RELEASE, note, progress, tell
 from understudy.cli.declared import declared_command, given_options
-from understudy.cli.shared import AccountToTell, App, OutFolder, option, whole_option
+from understudy.cli.shared import App, option, whole_option
 from understudy.cli.telling import warn_of
 from understudy.cli.verify import tell_verdict
 from understudy.facade import anonymity, looks
@@ -28,7 +28,7 @@ def run(
     context: typer.Context,
     data: o.Data,
     codebook: o.CodebookPath,
-    output: OutFolder,
+    output: o.OutFolder,
     recipe: Annotated[Path | None, option("Recipe in TOML: all steps, in order.", "--recipe", "-r")] = None,
     csv: Annotated[bool, option("Write anonymized.csv too.", "--csv")] = False,
     formats: o.Formats = None,
@@ -63,15 +63,13 @@ def run(
     tell({"folder": output, "manifest": made.release.manifest}, lines, json=json)
     for fact in () if json else steps:
         what = "deleted" if fact["deleted"] else "starred"
-        errors_to.print(
-            f"for you only: {fact['suppressed']:,} rows were {what}, {fact['allowed']:,} were allowed", markup=False
-        )
+        note([f"{fact['suppressed']:,} rows were {what}, {fact['allowed']:,} were allowed"], "for you only")
+        note([f"{fact['visited']:,} of {fact['nodes']:,} ways to generalise had to be counted"], "for you only")
 
 
 def _step_lines(steps: Sequence[Any]) -> Iterator[str]:
     for fact in steps:
         yield "generalised: " + ", ".join(f"{column} ({step})" for column, step in fact["steps"].items())
-        yield f"{fact['nodes']:,} ways to generalise were compared; {fact['visited']:,} of them had to be counted"
 
 
 @app.command(cls=RiskCommand)
@@ -81,7 +79,7 @@ def risk(
     codebook: o.CodebookOfRelease = None,
     unknown: o.Unknown = "error",
     table: o.Table = None,
-    account: AccountToTell = None,
+    account: o.AccountToTell = None,
     json: o.Json = False,
 ) -> None:
     """Prosecutor, journalist and marketer risk of a table, and its uniques. What is printed is confidential."""
@@ -131,12 +129,12 @@ def report(
     output: Annotated[Path, option("HTML file; an earlier report is replaced.", "--out", "-o")],
     unknown: o.Unknown = "error",
     table: o.Table = None,
-    account: AccountToTell = None,
+    account: o.AccountToTell = None,
     json: o.Json = False,
 ) -> None:
     """One self-contained page for a disclosure board: risk, class sizes and mosaics, before and after. Confidential."""
     with progress(quiet=json) as told:
-        findings = anonymity.write_report(
+        findings = anonymity.report_anonymity(
             real,
             release,
             codebook,

@@ -9,7 +9,7 @@ import typer
 from understudy.cli import options as o
 from understudy.cli.console import progress, tell, warn, wrote
 from understudy.cli.console import table as plain_table
-from understudy.cli.shared import Seed, number_option, option
+from understudy.cli.shared import number_option, option
 from understudy.errors import ParameterError
 from understudy.facade import answers
 
@@ -40,7 +40,7 @@ def answer(
     level: Annotated[float, number_option("Confidence of the intervals.")] = 0.95,
     unknown: o.Unknown = "error",
     table: o.Table = None,
-    seed: Seed = None,
+    seed: o.Seed = None,
     json: o.Json = False,
 ) -> None:
     """Answer one question on the real data, with intervals, at a declared price."""
@@ -55,7 +55,7 @@ def answer(
         "release": release,
     }
     if quote:
-        price = answers.quote_answer(codebook, question, **how)
+        price = answers.quote_answer(codebook, question, data=data, **how)
         told = None if release is None else answers.ask_release(release, question, level=level, target=target)
         tell({"quote": price, "release": told}, _price_lines(price, told), json=json)
         return

@@ -1,5 +1,6 @@
 """The command line: its commands, and how each of them ends (see ``endings``)."""
 
+import contextlib
 import os
 import sys
 from typing import Annotated, Any, NoReturn, cast
@@ -39,7 +40,7 @@ from understudy.cli import (
     train,
     verify,
 )
-from understudy.cli.console import STOPPED, errors_to, print_json, quoted
+from understudy.cli.console import STOPPED, UnwritableError, errors_to, print_json, printing, quoted
 from understudy.cli.shared import App, AsWritten
 from understudy.errors import ParameterError, StoppedError, UnderstudyError
 from understudy.version import __version__
@@ -127,6 +128,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     """Run, and turn every mistake of a user into one sentence."""
     words = sys.argv[1:] if arguments is None else arguments
     as_json = "--json" in words
+    endings.open_streams()
     started = endings.Started(words)
     code: Any = 0
     try:
@@ -134,7 +136,8 @@ def main(arguments: list[str] | None = None) -> NoReturn:
             try:
                 _refuse_null_bytes(words)
                 code = _run(words, as_json=as_json)
-                sys.stdout.flush()
+                with printing():
+                    sys.stdout.flush()
             except KeyboardInterrupt:
                 raise StoppedError(STOPPED) from None
     except UnderstudyError as reason:
@@ -142,17 +145,28 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         sentence = endings.as_typed(message, typer.main.get_command(app), words)
         _fail(type(reason).__name__, sentence, as_json=as_json)
         code = endings.code_of(reason)
+    except SystemExit as ended:
+        if not isinstance(ended.__context__, BrokenPipeError):  # Rich ends a program whose output nobody reads with 1
+            raise
+        code = endings.UNREAD
     except BrokenPipeError:
-        endings.flush_quietly()
+        code = endings.UNREAD
+    except UnwritableError as reason:
+        _fail("UnwritableError", str(reason), as_json=False)
         code = endings.UNREAD
     except MemoryError as error:
         _fail("MemoryError", endings.our_mistake(error), as_json=as_json)
         code = endings.MEND
     except Exception as error:
-        if os.environ.get(endings.TRACEBACK_VARIABLE):
+        if sentence := endings.impossible_place(error):
+            _fail("PathError", sentence, as_json=as_json)
+            code = endings.MEND
+        elif os.environ.get(endings.TRACEBACK_VARIABLE):
             raise
-        _fail("InternalError", endings.our_mistake(error), as_json=as_json)
-        code = endings.OURS
+        else:
+            _fail("InternalError", endings.our_mistake(error), as_json=as_json)
+            code = endings.OURS
+    endings.flush_quietly()
     sys.exit(code or 0)
 
 
@@ -190,7 +204,8 @@ def _run(words: list[str], *, as_json: bool) -> Any:
 
 def _fail(kind: str, sentence: str, *, as_json: bool) -> None:
     if as_json:
-        print_json({"error": {"kind": kind, "message": sentence}})
-    else:
-        errors_to.print("[bold red]error:[/] ", end="")
-        errors_to.print(sentence, markup=False)
+        with contextlib.suppress(UnwritableError):
+            print_json({"error": {"kind": kind, "message": sentence}})
+            return
+    errors_to.print("[bold red]error:[/] ", end="")
+    errors_to.print(sentence, markup=False)

@@ -7,7 +7,7 @@ import typer
 
 from understudy.cli import options as o
 from understudy.cli.console import progress, tell
-from understudy.cli.shared import AccountToTell, option, whole_option
+from understudy.cli.shared import option, whole_option
 from understudy.cli.synth import choices_of
 from understudy.facade import looks
 
@@ -32,7 +32,7 @@ def audit(
     ] = None,
     unknown: o.Unknown = "error",
     table: o.Table = None,
-    account: AccountToTell = None,
+    account: o.AccountToTell = None,
     json: o.Json = False,
 ) -> None:
     """Run a method many times with and without one record, and try to refute its epsilon. Exit code 3 if refuted.

@@ -256,29 +256,17 @@ def rules(
     json: o.Json = False,
 ) -> None:
     """Propose rules that the data seem to keep, and write those that a person declares. Proposals are confidential."""
+    opening: dict[str, Any] = {"table": table, "unknown": unknown}
     if learn or epsilon is not None or delta is not None:
-        if data is None or output is None:
-            raise ParameterError(
-                "--learn needs --data and --out, a new codebook file that appears when it is paid for."
-            )
-        with progress(quiet=json):
-            found = reviews.learn_rules(
-                codebook,
-                data,
-                [_pair(word) for word in learn or ()],
-                out=output,
-                epsilon=epsilon,
-                delta=delta,
-                rest=rest,
-                account=account,
-                table=table,
-                unknown=unknown,
-            )
-        lines = [f"learned: {rule.title}" for rule in found.added]
-        tell(
-            {"codebook": output, "added": [rule.title for rule in found.added]}, [*lines, f"wrote {output}"], json=json
-        )
+        _refuse_beside("--learn", accept=accept, map=map, pack=pack, column=column, level=level, by=by, source=source)
+        price = {"epsilon": epsilon, "delta": delta, "rest": rest, "account": account}
+        _learn(codebook, data, learn or (), output, json=json, **price, **opening)
         return
+    if output is not None or account is not None:
+        raise ParameterError(
+            "--out and --account belong to --learn; without it nothing is paid, and the codebook itself gets the "
+            "rules. Leave them out."
+        )
     with progress(quiet=json) as report:
         found = reviews.rules(
             codebook,
@@ -290,13 +278,31 @@ def rules(
             levels=_named_lists(level or (), "--level died=11,19", split=True),
             by=by,
             source=source,
-            table=table,
-            unknown=unknown,
             report=report,
+            **opening,
         )
     if not json:
         note(found.notes)
     tell(found.to_dict(), _rule_lines(found, most, codebook), json=json)
+
+
+def _learn(
+    codebook: Path, data: str | None, pairs: Sequence[str], output: Path | None, *, json: bool, **how: Any
+) -> None:
+    """The rules of some pairs, at a price."""
+    if data is None or output is None:
+        raise ParameterError("--learn needs --data and --out, a new codebook file that appears when it is paid for.")
+    with progress(quiet=json):
+        learned = reviews.learn_rules(codebook, data, [_pair(word) for word in pairs], out=output, **how)
+    titles = [rule.title for rule in learned.added]
+    lines = [*(f"learned: {title}" for title in titles), f"wrote {output}"]
+    tell({"codebook": output, "added": titles}, lines, json=json)
+
+
+def _refuse_beside(flag: str, **given: Any) -> None:
+    for name, value in given.items():
+        if value:
+            raise ParameterError(f"`{name}` cannot be had with {flag}; give it to a command of its own.")
 
 
 def _pair(word: str) -> tuple[str, str]:
@@ -383,23 +389,23 @@ def declare(
 
     Of linked tables name columns as TABLE.COLUMN, keys and caps as [TABLE], constants as 'TABLE.COLUMN is constant'.
     """
-    if codebooks.load_linked(codebook) is not None:
-        linked_codebooks.declare_linked(codebook, column, rule, everything, by, source, json=json)
-        return
-    book = codebooks.declare_columns(
+    book = codebooks.declare(
         codebook, columns=column or None, rules=rule or (), everything=everything, by=by, source=source
     )
-    attested = [item.name for item in book.released if item.is_attested]
     waiting = [*book.unattested, *book.unsourced_rules]
+    still = f"still drafted from data: {', '.join(waiting)}" if waiting else ""
     document = {
         "codebook": codebook,
-        "attested": attested,
         "still_drafted": list(book.unattested),
-        "unreviewed": list(book.unreviewed),
         "rules_without_source": list(book.unsourced_rules),
     }
-    still = [f"still drafted from data: {', '.join(waiting)}"] if waiting else []
-    tell(document, [f"{len(attested)} columns are attested in {codebook}.", *still], json=json)
+    if codebooks.load_linked(book) is not None:
+        tell(document, [f"wrote {codebook}; {still or 'everything in it is public knowledge.'}"], json=json)
+        return
+    described = codebooks.load_codebook(book)
+    attested = [item.name for item in described.released if item.is_attested]
+    document |= {"attested": attested, "unreviewed": list(described.unreviewed)}
+    tell(document, [f"{len(attested)} columns are attested in {codebook}.", *([still] if still else [])], json=json)
 
 
 @app.command()

@@ -10,17 +10,7 @@ from understudy.cli import options as o
 from understudy.cli.console import progress, tell, warn, wrote
 from understudy.cli.console import table as plain_table
 from understudy.cli.declared import chosen_options, declared_command
-from understudy.cli.shared import (
-    AccountToFix,
-    AccountToTell,
-    App,
-    OutFolder,
-    Page,
-    Seed,
-    number_option,
-    option,
-    whole_option,
-)
+from understudy.cli.shared import App, number_option, option, whole_option
 from understudy.cli.telling import tell_release
 from understudy.facade import commutes, demo
 
@@ -49,7 +39,7 @@ def quote(
     context: typer.Context,
     flows: Flows,
     recipe: o.OptionsFile = None,
-    account: AccountToFix = None,
+    account: o.AccountToFix = None,
     json: o.Json = False,
 ) -> None:
     """Say what a release would cost. Uses destination totals, which are public here, and no origin."""
@@ -81,11 +71,11 @@ def _price_lines(facts: dict[str, Any]) -> Iterator[str]:
 def synth(
     context: typer.Context,
     flows: Flows,
-    output: OutFolder,
+    output: o.OutFolder,
     recipe: o.OptionsFile = None,
     account: o.Account = None,
     csv: Annotated[bool, option("Write synthetic.csv too.", "--csv")] = False,
-    seed: Seed = None,
+    seed: o.Seed = None,
     json: o.Json = False,
 ) -> None:
     """Make one synthetic table of commutes: one row per synthetic worker, with manifest and places."""
@@ -101,8 +91,8 @@ def evaluate(
     flows: Flows,
     release: Release,
     short: Annotated[float | None, number_option("Miles below which a commute is short; default: the median.")] = None,
-    output: Page = None,
-    account: AccountToTell = None,
+    output: o.Page = None,
+    account: o.AccountToTell = None,
     json: o.Json = False,
 ) -> None:
     """Compare a release with the confidential table. What it prints is confidential."""
@@ -153,7 +143,7 @@ def show_map(
     ] = None,
     tiles: Annotated[str | None, option("Address of map tiles with {z}, {x}, {y}; default: none, offline.")] = None,
     title: Annotated[str | None, option("Heading of the page.")] = None,
-    account: AccountToTell = None,
+    account: o.AccountToTell = None,
     json: o.Json = False,
 ) -> None:
     """Write one offline page: areas by name, their profile, inflow and outflow, distances and ranked flows."""

@@ -63,10 +63,35 @@ STOPPED = "interrupted; nothing was written and nothing was charged. Run it agai
 _PATIENCE = 1.0  # seconds before a bar appears: short runs stay quiet
 
 
+class UnwritableError(Exception):
+    """Standard output takes nothing more, for example on a full disk."""
+
+
+@contextmanager
+def printing() -> Iterator[None]:
+    """Around whatever writes to standard output: what fails there is the fault of neither request nor program."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as reason:
+        raise UnwritableError(
+            f"the output cannot be written ({reason.strerror}). What the command makes may be there and paid for; look "
+            "before you run it again."
+        ) from None
+
+
 def print_json(value: Any) -> None:
     """One JSON document on standard output, nothing else."""
-    text = json_text.dumps(to_plain(value), indent=2, ensure_ascii=False)
-    sys.stdout.write(_ACTING.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")  # the same JSON
+    plain = to_plain(value)
+    text = json_text.dumps(plain, indent=2, ensure_ascii=False)
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:  # a terminal of few letters, or a file name that is no text
+        text = json_text.dumps(plain, indent=2)
+    with printing():
+        sys.stdout.write(_ACTING.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")  # the same JSON
+        sys.stdout.flush()
 
 
 def tell(document: Any, lines: Iterable[Any], *, json: bool) -> None:
@@ -75,7 +100,8 @@ def tell(document: Any, lines: Iterable[Any], *, json: bool) -> None:
         print_json(document)
         return
     for line in lines:
-        out.print(line, markup=False)
+        with printing():
+            out.print(line, markup=False)
 
 
 def wrote(paths: Iterable[Path]) -> Iterator[str]:

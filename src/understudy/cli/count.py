@@ -10,7 +10,7 @@ from understudy.cli import options as o
 from understudy.cli.console import progress, tell, wrote
 from understudy.cli.console import table as plain_table
 from understudy.cli.declared import chosen_options, declared_command
-from understudy.cli.shared import Seed, option
+from understudy.cli.shared import option
 from understudy.errors import ParameterError
 from understudy.facade import tables
 
@@ -37,7 +37,7 @@ def count(
     table: o.Table = None,
     csv: Annotated[bool, option("Write counts.csv too.", "--csv")] = False,
     formats: o.Formats = None,
-    seed: Seed = None,
+    seed: o.Seed = None,
     json: o.Json = False,
 ) -> None:
     """Release noisy counts, each with an interval; --weighted counts the population that the records stand for."""

@@ -6,14 +6,14 @@ from typing import Annotated, Any
 
 from understudy.cli import options as o
 from understudy.cli.console import progress, table, tell, wrote
-from understudy.cli.shared import OutFolder, option, whole_option
+from understudy.cli.shared import option, whole_option
 from understudy.errors import ParameterError
 from understudy.facade import demo as facade
 
 _ERRORS = {"marginal_mae": "shares of levels", "conditional_mae": "shares given another column"}
 
 
-def demo(output: OutFolder, json: o.Json = False) -> None:
+def demo(output: o.OutFolder, json: o.Json = False) -> None:
     """Simulate 50,000 hospital discharges, synthesize them, and show errors, promise, files and a report."""
     with progress(quiet=json) as report:
         result = facade.demo(output, report=report)

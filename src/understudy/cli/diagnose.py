@@ -9,7 +9,7 @@ from understudy.cli import options as o
 from understudy.cli.console import NOT_FOR_RELEASE, progress, tell, warn
 from understudy.cli.console import table as plain_table
 from understudy.cli.declared import chosen_options, declared_command
-from understudy.cli.shared import AccountToTell, RunSeed, whole_option
+from understudy.cli.shared import whole_option
 from understudy.errors import ParameterError
 from understudy.facade import looks, tables
 
@@ -32,8 +32,8 @@ def diagnose(
     recipe: o.OptionsFile = None,
     unknown: o.Unknown = "error",
     table: o.Table = None,
-    account: AccountToTell = None,
-    seed: RunSeed = None,
+    account: o.AccountToTell = None,
+    seed: o.RunSeed = None,
     json: o.Json = False,
 ) -> None:
     """Run fresh chains of lugs and say how they mix. Reads DATA, releases nothing: the outcome is confidential."""

@@ -1,11 +1,12 @@
 """How a command ends: one sentence, one exit code, and never a traceback on somebody's screen.
 
 0 done; 1 the answer is no; 2 mend the request; 3 `audit` refuted a promise; 70 a mistake of ours; 130 interrupted;
-143 told to stop; 141 nobody reads the output.
+143 told to stop; 141 nobody reads the output, or it cannot be written.
 """
 
 import contextlib
 import datetime as dt
+import errno
 import os
 import re
 import signal
@@ -172,7 +173,32 @@ def our_mistake(error: BaseException) -> str:
     )
 
 
+def open_streams() -> None:
+    """Let nothing that is printed be our mistake: streams that were closed swallow it, strange letters are spelled."""
+    for name in ("stdout", "stderr"):
+        stream: Any = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123 - open to the end
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def impossible_place(error: Exception) -> str:
+    """What any command may meet and none can do without: a current folder, and paths that the system takes."""
+    if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+        return f"the path {str(error.filename)[:60]!r}… is longer than this system allows; name a shorter one."
+    if isinstance(error, FileNotFoundError):
+        try:
+            Path.cwd()
+        except FileNotFoundError:
+            return "the current folder was removed; change to one that is there."
+    return ""
+
+
 def flush_quietly() -> None:
-    """Let the interpreter end without a word about a pipe that nobody reads."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
+    """Let the interpreter end without a word about output that cannot be written."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())

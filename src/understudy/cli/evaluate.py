@@ -9,7 +9,7 @@ import typer
 
 from understudy.cli import options as o
 from understudy.cli.console import NOT_FOR_RELEASE, note, progress, tell
-from understudy.cli.shared import AccountToTell, option, whole_option
+from understudy.cli.shared import option, whole_option
 from understudy.errors import ParameterError
 from understudy.facade import linked_looks, looks
 
@@ -61,7 +61,7 @@ def evaluate(
     ] = False,
     unknown: o.Unknown = "error",
     table: o.Table = None,
-    account: AccountToTell = None,
+    account: o.AccountToTell = None,
     json: o.Json = False,
 ) -> None:
     """Compare a synthetic table with the confidential one, in one self-contained page. The page is confidential."""
@@ -74,6 +74,7 @@ def evaluate(
             shadow_runs=shadow_runs,
             worksheet=worksheet,
             large=large or None,
+            unknown=None if unknown == "error" else unknown,
             table=table,
         )
         with progress(quiet=json) as report:
@@ -94,7 +95,8 @@ def evaluate(
     opening: dict[str, Any] = {"out": output, "unknown": unknown, "table": table, "account": account}
     models: dict[str, Any] = {"holdout": holdout, "external": external, "target": target, "given": given}
     if large:
-        _refuse_with_large({**models, "board": board, "worksheet": worksheet})
+        reruns = {"recipe": recipe, "shadow_runs": shadow_runs, "risk": None if risk == "quick" else risk}
+        _refuse_with_large({**models, **reruns, "board": board, "worksheet": worksheet})
         with progress(quiet=json) as report:
             counted = looks.evaluate_large(real, synthetic, codebook, report=report, **opening)
         note(f"the release does not verify: {problem}" for problem in counted.problems[:1])
@@ -125,7 +127,7 @@ def evaluate(
 
 def _refuse_with_large(models: Mapping[str, Any]) -> None:
     if asked := [name for name, value in models.items() if value is not None]:
-        raise ParameterError(f"--{asked[0]} needs models or attacks; leave it out with --large, or leave --large out.")
+        raise ParameterError(f"`{asked[0]}` needs models or attacks; leave it out with --large, or leave --large out.")
 
 
 def _verdicts(findings: Any) -> Iterator[str]:
@@ -137,7 +139,7 @@ def _verdicts(findings: Any) -> Iterator[str]:
 
 def _refuse_with_linked(**options: Any) -> None:
     if asked := [name for name, value in options.items() if value is not None]:
-        raise ParameterError(f"--{asked[0].replace('_', '-')} is about one table; leave it out with linked tables.")
+        raise ParameterError(f"`{asked[0]}` is about one table; leave it out with linked tables.")
 
 
 def _linked_lines(compared: Any) -> Iterator[str]:

@@ -9,7 +9,7 @@ import typer
 from understudy.cli import options as o
 from understudy.cli.console import table as plain_table
 from understudy.cli.console import tell, warn, wrote
-from understudy.cli.shared import Page, number_option, option
+from understudy.cli.shared import number_option, option
 from understudy.facade import inference
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def infer(
         float | None, number_option("People in the population, for totals of it.", panel=_WHOM)
     ] = None,
     level: Annotated[float, number_option("Confidence of the intervals.")] = 0.95,
-    output: Page = None,
+    output: o.Page = None,
     json: o.Json = False,
 ) -> None:
     """Estimate figures from a release, with intervals that cover its noise. Reads no confidential data."""

@@ -36,8 +36,10 @@ def create(
     json: o.Json = False,
 ) -> None:
     """Make a key. It is shown once: only its id and a keyed hash are kept."""
-    with service.service_books(database, secret_file) as books:
-        made = books.keys.create(label=label, scopes=scope or ("score", "budget"), rate=rate, identity=identity)
+    scopes = scope or ("score", "budget")
+    made = service.create_key(
+        label, scopes=scopes, rate=rate, identity=identity, database=database, secret_file=secret_file
+    )
     about = (
         f"id {made.key.key_id}, scopes {', '.join(made.key.scopes)}, {rate:,} requests a minute. Keep the key now: "
         "it is not shown again."
@@ -48,8 +50,7 @@ def create(
 @app.command("list")
 def list_keys(database: Database = None, secret_file: SecretFile = None, json: o.Json = False) -> None:
     """Every key ever made; never the key itself."""
-    with service.service_books(database, secret_file) as books:
-        keys = books.keys.all()
+    keys = service.list_keys(database=database, secret_file=secret_file)
     headings = ("id", "label", "scopes", "a minute", "made", "revoked")
     rows = (
         (key.key_id, key.label, " ".join(key.scopes), f"{key.rate:,}", key.created[:10], (key.revoked or "")[:10])
@@ -61,8 +62,7 @@ def list_keys(database: Database = None, secret_file: SecretFile = None, json: o
 @app.command()
 def revoke(key: KeyId, database: Database = None, secret_file: SecretFile = None, json: o.Json = False) -> None:
     """Stop a key for ever. What it spent stays spent."""
-    with service.service_books(database, secret_file) as books:
-        revoked = books.keys.revoke(key)
+    revoked = service.revoke_key(key, database=database, secret_file=secret_file)
     tell(revoked, [f"{revoked.key_id} ({revoked.label}) was revoked on {revoked.revoked}."], json=json)
 
 

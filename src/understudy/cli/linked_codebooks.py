@@ -113,30 +113,6 @@ def draft_folder(data: str, output: Path, cap: int | None, *, json: bool) -> Non
     tell(document, lines, json=json)
 
 
-def declare_linked(
-    codebook: Path,
-    names: list[str] | None,
-    rules: list[str] | None,
-    everything: bool,
-    by: str,
-    source: str,
-    *,
-    json: bool,
-) -> None:  # fmt: skip
-    """The `codebook declare` of linked tables."""
-    book = linked.declare_tables(
-        codebook, names=names or None, rules=rules or (), everything=everything, by=by, source=source
-    )
-    waiting = [*book.unattested, *book.unsourced_rules]
-    document = {
-        "codebook": codebook,
-        "still_drafted": list(book.unattested),
-        "rules_without_source": list(book.unsourced_rules),
-    }
-    still = f"still drafted from data: {', '.join(waiting)}" if waiting else "everything in it is public knowledge."
-    tell(document, [f"wrote {codebook}; {still}"], json=json)
-
-
 def show_linked(book: "LinkedCodebook") -> tuple[dict[str, Any], Iterator[Any]]:
     """A codebook of linked tables as a document and as lines."""
     document = {

@@ -21,7 +21,7 @@ def methods(
 ) -> None:
     """List the methods, what they promise and what they need."""
     if every:
-        rooms = facade.facts_by_room()
+        rooms = facade.method_facts()
         hint = "Use instead of an unsound one: --json, or docs/methods/index.md, says what."
         tell(rooms, [_facts_table(rooms), hint], json=json)
         return

@@ -57,3 +57,22 @@ Method = Annotated[
     str | None, option("See `understudy methods`; marginals by default.", "--method", "-m", panel=_MODEL)
 ]
 Account = Annotated[Path | None, option("Budget account to charge (see `understudy account`).", panel=_PRIVACY)]
+OutFolder = Annotated[Path, option("New folder for the release.", "--out", "-o")]
+Page = Annotated[Path | None, option("HTML page; an earlier one is replaced.", "--out", "-o")]
+Seed = Annotated[int | None, whole_option("Reproducible, for simulation: what is made is then not private.")]
+RunSeed = Annotated[int | None, whole_option("Reproducible runs.")]
+AccountToTell = Annotated[
+    Path | None,
+    option(
+        "Account of the data: it remembers this confidential look, and later releases say so. Nothing is charged.",
+        "--account",
+    ),
+]
+AccountToFix = Annotated[
+    Path | None,
+    option(
+        "Account of the data: these choices are written down there, so that no later look can have made them. Nothing "
+        "is charged.",
+        "--account",
+    ),
+]

@@ -11,7 +11,7 @@ from understudy.cli import options as o
 from understudy.cli.console import NOT_FOR_RELEASE, note, progress, tell
 from understudy.cli.console import table as plain_table
 from understudy.cli.declared import chosen_options, declared_command
-from understudy.cli.shared import AccountToTell, App, Page, RunSeed, number_option, option, whole_option
+from understudy.cli.shared import App, number_option, option, whole_option
 from understudy.facade import averages
 
 _DEFAULT = "files"
@@ -65,7 +65,7 @@ def files(
     ] = None,
     draws: Annotated[int, whole_option("Also write this many plausible reconstructions.")] = 0,
     spread: Annotated[float | None, number_option("Known scatter of individuals, for --draws.")] = None,
-    seed: RunSeed = None,
+    seed: o.RunSeed = None,
     csv: Annotated[bool, option("Write CSV beside Parquet.", "--csv", panel=_IN)] = False,
     json: o.Json = False,
 ) -> None:
@@ -104,11 +104,11 @@ def risk(
     context: typer.Context,
     data: o.Data,
     codebook: o.CodebookPath,
-    output: Page = None,
-    seed: RunSeed = None,
+    output: o.Page = None,
+    seed: o.RunSeed = None,
     unknown: o.Unknown = "error",
     table: o.Table = None,
-    account: AccountToTell = None,
+    account: o.AccountToTell = None,
     json: o.Json = False,
 ) -> None:
     """Attack one's own table through averages that are not published yet. The outcome is confidential."""

@@ -8,7 +8,7 @@ import typer
 from understudy.cli import options as o
 from understudy.cli.console import progress, tell, warn, wrote
 from understudy.cli.declared import chosen_options, declared_command
-from understudy.cli.shared import AccountToTell, RunSeed, option
+from understudy.cli.shared import option
 from understudy.facade import looks
 
 MapCommand = declared_command(
@@ -32,10 +32,10 @@ def rumap(
         Path | None, option("Limits of a board (board.toml) that the advice is held against; else the defaults.")
     ] = None,
     recipe: o.OptionsFile = None,
-    seed: RunSeed = None,
+    seed: o.RunSeed = None,
     unknown: o.Unknown = "error",
     table: o.Table = None,
-    account: AccountToTell = None,
+    account: o.AccountToTell = None,
     json: o.Json = False,
 ) -> None:
     """Map risk against utility: many releases, measured and never published. The map is confidential."""

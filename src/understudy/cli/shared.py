@@ -1,8 +1,7 @@
-"""What the commands are built from: groups, options that several commands take, and options borrowed from another."""
+"""What the commands are built from: groups, commands, and options of each kind."""
 
 from collections.abc import Callable
-from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Any, TypeVar
 
 import typer
 from rich.markup import escape
@@ -48,24 +47,3 @@ def number_option(help: str, *names: str, **settings: Any) -> Any:  # noqa: A002
 def whole_option(help: str, *names: str, **settings: Any) -> Any:  # noqa: A002
     """An option that takes a whole number."""
     return option(help, *names, parser=whole_number, metavar="NUMBER", **settings)
-
-
-OutFolder = Annotated[Path, option("New folder for the release.", "--out", "-o")]
-Page = Annotated[Path | None, option("HTML page; an earlier one is replaced.", "--out", "-o")]
-Seed = Annotated[int | None, whole_option("Reproducible, for simulation: what is made is then not private.")]
-RunSeed = Annotated[int | None, whole_option("Reproducible runs.")]
-AccountToTell = Annotated[
-    Path | None,
-    option(
-        "Account of the data: it remembers this confidential look, and later releases say so. Nothing is charged.",
-        "--account",
-    ),
-]
-AccountToFix = Annotated[
-    Path | None,
-    option(
-        "Account of the data: these choices are written down there, so that no later look can have made them. Nothing "
-        "is charged.",
-        "--account",
-    ),
-]

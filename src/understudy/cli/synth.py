@@ -11,7 +11,7 @@ from understudy.cli import scale
 from understudy.cli.console import out, progress, tell, warn
 from understudy.cli.console import table as plain_table
 from understudy.cli.declared import agreed_method, declared_command, given_options, options_of_file
-from understudy.cli.shared import AccountToFix, OutFolder, Seed, option, whole_option
+from understudy.cli.shared import option, whole_option
 from understudy.cli.telling import tell_release, tell_releases
 from understudy.errors import ParameterError
 from understudy.facade import releases, tables
@@ -51,7 +51,7 @@ def quote(
     rows: o.Rows = None,
     method: o.Method = None,
     recipe: o.Recipe = None,
-    account: AccountToFix = None,
+    account: o.AccountToFix = None,
     rows_about: Annotated[
         int | None, whole_option("About how many records DATA has, a public guess: adds a forecast.")
     ] = None,
@@ -84,7 +84,7 @@ def synth(
     context: typer.Context,
     data: o.Data,
     codebook: o.CodebookPath,
-    output: OutFolder,
+    output: o.OutFolder,
     rows: o.Rows = None,
     method: o.Method = None,
     recipe: o.Recipe = None,
@@ -99,7 +99,7 @@ def synth(
     save_model: Annotated[
         Path | None, option("Write the released model too (route N): `draw` makes more rows from it.")
     ] = None,
-    seed: Seed = None,
+    seed: o.Seed = None,
     engine: scale.Engine = None,
     workers: scale.WorkerCount = None,
     part_rows: scale.PartRows = None,
@@ -161,7 +161,7 @@ def draw(
     context: typer.Context,
     model: Annotated[Path, typer.Argument(help="Model file written by `synth --save-model`.")],
     rows: o.RequiredRows,
-    output: OutFolder,
+    output: o.OutFolder,
     where: Annotated[
         list[str] | None,
         option("COLUMN=VALUE: only rows of this sub-population. Repeat for more columns or values."),

@@ -9,7 +9,7 @@ import typer
 from understudy.cli import options as o
 from understudy.cli.console import progress, tell, warn
 from understudy.cli.declared import chosen_method, declared_command
-from understudy.cli.shared import Seed, option
+from understudy.cli.shared import option
 from understudy.errors import ParameterError
 from understudy.facade import scores
 
@@ -46,7 +46,7 @@ def train(
         Path | None, option("Draw what each value adds to the log-odds, as SVG; of additive and forest.")
     ] = None,
     table: o.Table = None,
-    seed: Seed = None,
+    seed: o.Seed = None,
     json: o.Json = False,
 ) -> None:
     """Train a risk score on DATA: one checked file and its page. `understudy serve` offers it over HTTP."""

@@ -191,7 +191,7 @@ def _reliability(pack: Pack, made: ReleasedCommutes, places: Places) -> dict[str
 
 def check_map_target(path: Path, *, confidential: bool) -> None:
     """A map never overwrites anything but an earlier map."""
-    if confidential or not path.exists():
+    if confidential or not path.is_file():
         check_page_target(path)
         return
     with path.open("rb") as file:

@@ -36,6 +36,7 @@ _NOTE = (
     "no combining rule covers the bias of smoothing or the noise of differential privacy, and under a privacy budget "
     "every further file costs its full price"
 )
+_FILLED = "completed files hold real records, so this was computed on confidential data: it is not for release"
 _NOISED = (
     "the variance holds the stated noise of the measured tables, common to all files; no combining rule covers bias, "
     "from smoothing, from thresholds or from setting negative counts to zero"
@@ -146,7 +147,7 @@ def combine(
         files=files,
         adjusted=adjusted,
         noise=noise,
-        note=_NOISED if noise > 0 else _NOTE,
+        note=_FILLED if kind == "missing" else _NOISED if noise > 0 else _NOTE,
     )
 
 

@@ -189,7 +189,7 @@ def candidates(
 
 
 def risk_options() -> dict[str, Option]:
-    """The options of :func:`measure_risk`; :func:`write_report` has all but ``quasi``."""
+    """The options of :func:`measure_risk`; :func:`report_anonymity` has all but ``quasi``."""
     from understudy.anonymize.recipe import Recipe
     from understudy.anonymize.risk import RiskLook
     from understudy.parameters import options_of
@@ -249,7 +249,7 @@ def measure_risk(
     return names, risk_figures(known.counts, population=people, threshold=look.threshold)
 
 
-def write_report(
+def report_anonymity(
     real: Any,
     release: str | Path,
     book: Codebook | str | Path,

@@ -112,9 +112,15 @@ def _table_of(release: Any) -> Any:
     return tables_of(place, read_manifest_file(place))[0]
 
 
-def quote_answer(book: Codebook | str | Path, question: str, *, epsilon: float, **options: Any) -> Quote:
-    """What :func:`answer` would cost; reads nothing but the codebook. Options as there, without the data."""
-    return _planned(book, question, epsilon=epsilon, **options).quote
+def quote_answer(
+    book: Codebook | str | Path, question: str, *, epsilon: float, data: Any = None, **options: Any
+) -> Quote:
+    """What :func:`answer` would cost. Reads no row of the data; a release is refused as data, as there."""
+    from understudy.sources.inputs import find_provenance
+
+    provenance = find_provenance(data)
+    provenance.refuse_as_data("an answer")  # what will be refused has no price
+    return _planned(book, question, epsilon=epsilon, **options).quote.with_data(provenance)
 
 
 def ask_release(

@@ -134,7 +134,7 @@ def draft(
         named=tuple(levels),
         unit=None if person is None or cap is None else PersonUnit(id=person, cap=cap),
     )
-    _check_draft_target(Path(out))
+    new_codebook(out)
     book = paid_draft(data, plan, table=table, account=account_at(account), out=Path(out), report=report)
     return Drafted(codebook=book, is_paid=True, reasons={})
 
@@ -181,8 +181,7 @@ def _draft_to_review(
         raise ParameterError("`levels`, `person` and `cap` belong to a priced draft; give `epsilon` and `delta` too.")
     file, about_file = guessed_file(data)
     dropped = _columns_to_drop(data, table=table, keep=keep, drop=drop, file=file)
-    if out is not None:
-        _check_draft_target(Path(out))
+    new_codebook(out)
     drafted = draft_in_full(data, table=table, drop=dropped, guessed=(file, about_file))
     book, reasons = drafted.codebook, {name: why for name, why in drafted.reasons.items() if name not in kinds}
     if kinds:
@@ -207,8 +206,7 @@ def _draft_from_document(
 
     if not isinstance(data, str | Path):
         raise ParameterError(f"a {type(data).__name__} is no document; give the path of one.")
-    if out is not None:
-        _check_draft_target(Path(out))
+    new_codebook(out)
     book, reasons, source = draft_from_document(data, table=table, keep=keep, drop=drop)
     _save_draft(book, out)
     return Drafted(codebook=book, is_paid=False, reasons=reasons, source=source)
@@ -237,11 +235,16 @@ def _columns_to_drop(
     return named_columns(header, drop, "`drop`")
 
 
-def _check_draft_target(out: Path) -> None:
-    if out.exists():
+def new_codebook(out: str | Path | None) -> Path | None:
+    """A file that can be made, checked before the data are read."""
+    if out is None:
+        return None
+    target = Path(out)
+    if target.exists():
         raise CodebookError(f"{str(out)!r} exists already; a draft never overwrites. Choose another name.")
-    if not out.parent.is_dir():
-        raise CodebookError(f"there is no folder {str(out.parent)!r} to write the codebook to; make it first.")
+    if not target.parent.is_dir():
+        raise CodebookError(f"there is no folder {str(target.parent)!r} to write the codebook to; make it first.")
+    return target
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -346,7 +349,7 @@ def check(data: Any, book: Codebook | LinkedCodebook | str | Path, *, table: str
     return Checked(faults=tuple(check_linked(data, held)))
 
 
-def load_codebook(book: Codebook | str | Path) -> Codebook:
+def load_codebook(book: Codebook | LinkedCodebook | str | Path) -> Codebook:
     """A codebook, read from its file where only that is named."""
     from understudy.codebook import Codebook, LinkedCodebook
     from understudy.codebook.book import IS_LINKED

@@ -34,7 +34,7 @@ def supersede(
         Those of the old release, and that of the new one where its manifest does not name the old one.
     """
     from understudy.release.folders import digest_of
-    from understudy.release.notices import Notice, add_notice
+    from understudy.release.notices import Notice, add_notice, read_notices
     from understudy.release.release import MANIFEST
 
     before, after = (_verified(folder) for folder in (old, new))
@@ -45,6 +45,8 @@ def supersede(
             f"`new` was made at {after['created']}, before `old` ({before['created']}); give the old folder first."
         )
     names = [(facts["release"], digest_of(Path(folder) / MANIFEST)) for facts, folder in ((before, old), (after, new))]
+    if any(notice.kind == "superseded" and notice.other == after["release"] for notice in read_notices(Path(old))):
+        raise ReleaseError(f"{str(old)!r} says already that {after['release']} supersedes it; nothing was added.")
     _tell(account, before, f"superseded by {names[1][0]}")
     notices = [Notice(kind="superseded", other=names[1][0], other_manifest=names[1][1], why=why)]
     add_notice(Path(old), notices[0])

@@ -67,9 +67,12 @@ def quote(
     """What a release about so many people would cost. Reads no row of the data."""
     from understudy.privacy.account import account_at
     from understudy.release.making import choices_of
+    from understudy.sources.linked import linked_provenance
 
     recipe = histories_of(method, options)
     priced = recipe.quote(book, rows)
+    if data is not None:
+        priced = priced.with_data(linked_provenance(data, book))
     opened = account_at(account)
     if opened is not None:
         if fault := opened.relation_fault(priced.ledger):
@@ -97,13 +100,15 @@ def synthesize(
     """Fit, pay and draw ``rows`` people with their histories, and write the tables if ``out`` is given."""
     from understudy.mechanisms.stream import Stream
     from understudy.release.folders import check_file
-    from understudy.sources.linked import open_linked
+    from understudy.sources.linked import linked_provenance, open_linked
+    from understudy.synth.released import refuse_model_of
 
     recipe = histories_of(method, options)
     if save_model is not None:
         if out is not None and Path(save_model).absolute() == Path(out).absolute():
             raise ParameterError(f"{str(out)!r} is meant for the release and for its model; name the model otherwise.")
         check_file(Path(save_model), what="the model")
+        refuse_model_of(linked_provenance(data, book))
     priced = recipe.quote(book, rows, secure=seed is None)  # refuse bad numbers before the data is touched
     source = open_linked(data, book, unknown=unknown, account=account)
     fitted = recipe.fit(source, stream=Stream.of_seed(seed), report=report, quote=priced)

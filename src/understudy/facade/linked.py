@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from understudy.confidential import Confidential
 from understudy.errors import CodebookError, DataError, ParameterError
+from understudy.facade.codebooks import load_codebook, new_codebook
 from understudy.facade.documented import documented
+from understudy.facade.reviews import attestation, today, write_book
 
 if TYPE_CHECKING:
     from understudy.codebook import Codebook, LinkedCodebook
@@ -149,7 +151,7 @@ def split(
         order=order,
         names=(upper, lower),
         data=_lies_in(data, table, lower),
-        attestation=_attestation(by, source),
+        attestation=attestation(by, source),
     )
     faults = [
         fault
@@ -180,7 +182,6 @@ def declare_tables(
     from understudy.codebook import LinkedCodebook
     from understudy.codebook.book import read_text
     from understudy.codebook.linked_declare import declare_linked_text
-    from understudy.facade.reviews import today, write_book
 
     text = read_text(path)
     book = LinkedCodebook.load(path)
@@ -214,18 +215,6 @@ def templates() -> dict[str, str]:
     return dict(TEMPLATES)
 
 
-def new_codebook(out: str | Path | None) -> Path | None:
-    """A file that can be made, checked before the data are read."""
-    if out is None:
-        return None
-    target = Path(out)
-    if target.exists():
-        raise CodebookError(f"{str(out)!r} exists already; a draft never overwrites. Choose another name.")
-    if not target.parent.is_dir():
-        raise CodebookError(f"there is no folder {str(target.parent)!r} to write the codebook to; make it first.")
-    return target
-
-
 def save(codebook: LinkedCodebook, target: Path) -> None:
     """Write a codebook."""
     _write(target, codebook.to_toml())
@@ -248,8 +237,6 @@ def _two(names: Sequence[str]) -> tuple[str, str]:
 
 def _described(data: Any, book: Codebook | str | Path | None, ids: Sequence[str], table: str | None) -> Codebook:
     if book is not None:
-        from understudy.facade.codebooks import load_codebook
-
         return load_codebook(book)
     from understudy.sources.draft import draft_in_full
 
@@ -268,17 +255,6 @@ def _rules(constants: Mapping[str, str | None] | Sequence[str]) -> dict[str, Any
                 f"the constant {name!r} has the rule {rule!r}; it must be one of {', '.join(get_args(ReadingRule))}."
             )
     return rules
-
-
-def _attestation(by: str | None, source: str | None) -> Any:
-    if (by is None) != (source is None):
-        raise ParameterError("`by` and `source` go together: who says it, and where it is publicly known from.")
-    if by is None or source is None:
-        return None
-    from understudy.codebook.declare import attestation_of
-    from understudy.facade.reviews import today
-
-    return attestation_of(by, source, today())
 
 
 def _lies_in(data: Any, table: str | None, name: str) -> str:

@@ -166,31 +166,19 @@ def rules_of_tables(
     """Propose rules within and across linked tables, and write those that a person declares."""
     from understudy.codebook import LinkedCodebook
     from understudy.codebook.book import read_text
-    from understudy.codebook.declare import attestation_of
     from understudy.codebook.linked_declare import edited_linked_text
     from understudy.evaluate.linked.opened import open_tables
     from understudy.evaluate.linked.proposals import propose_across
     from understudy.evaluate.linked.rows import read_rows
-    from understudy.facade.reviews import Rules, today, write_book
+    from understudy.facade.reviews import Rules, accepted_rules, attestation, write_book
 
     _refuse(**given)
     text, linked = read_text(book), LinkedCodebook.load(book)
     if data is None:
         raise ParameterError("`data` is missing: rules of linked tables are proposed from the data.")
-    if (by is None) != (source is None):
-        raise ParameterError("`by` and `source` go together: who declares the rules, and where they are known from.")
-    word = None if by is None or source is None else attestation_of(by, source, today())
+    word = attestation(by, source)
     proposals = propose_across(read_rows(open_tables(data, linked), linked, capped=False))
-    known = {proposal.id: proposal for proposal in proposals}
-    added: list[Rule] = []
-    for name in accept:
-        if name not in known:
-            shown = ", ".join(list(known)[:12]) or "none"
-            raise ParameterError(
-                f"there is no proposal {name!r}; there are {shown}. They change with data and codebook."
-            )
-        rule, vouched = known[name].rule, word is not None and not known[name].needs_map
-        added.append(replace(rule, attestation=replace(word, of=rule.content)) if word and vouched else rule)
+    added = accepted_rules(proposals, accept, word)
     if added:
         wanted = _with_rules(linked, added)
         write_book(book, edited_linked_text(text, linked, wanted))

@@ -292,7 +292,7 @@ def diagnose(
     from understudy.synth.methods.lugs import FittedDiverse
 
     for name, value, least in (("chains", chains, 1), ("lags", lags, 1), ("after", after, lags + 1)):
-        Whole(least=least, tried=max(least, 100)).check(name, value)
+        Whole(least=least, most=1_000_000, tried=max(least, 100)).check(name, value)
     book = load_codebook(book)
     recipe = recipe_of("lugs", options, book, chains)
     remember_look(account, "diagnosis of the chains of lugs")

@@ -30,7 +30,7 @@ def needed_numbers(method: str) -> dict[str, Option]:
     }
 
 
-def facts_by_room() -> dict[str, tuple[MethodFacts, ...]]:
+def method_facts() -> dict[str, tuple[MethodFacts, ...]]:
     """The facts of all methods, by what is released."""
     from understudy.anonymize.facts import FACTS as ANONYMIZE
     from understudy.answers.facts import FACTS as ANSWERS

@@ -100,6 +100,8 @@ def combine_files(
         ``.estimate``, ``.variance``, ``.error`` and ``.interval(0.95)``.
     """
     from understudy.evaluate.estimates import mean_in, released_tables, shares_in
+    from understudy.privacy.provenance import Made
+    from understudy.sources.inputs import find_provenance
 
     if (share is None) == (mean is None):
         raise ParameterError("give one of `share` (COLUMN=VALUE) and `mean` (COLUMN): what is to be estimated?")
@@ -107,6 +109,12 @@ def combine_files(
     if share is not None and not (column and equals):
         raise ParameterError(f"`share` is {share!r}; write COLUMN=VALUE, for example sex=F.")
     tables = released_tables([str(file) for file in files])
+    filled = [table for table in tables if find_provenance(table).made is Made.COMPLETED]
+    if filled and kind != "missing":
+        raise ParameterError(
+            f"`kind` is {kind!r}, and {filled[0]!r} holds real records whose missing values were filled; combine such "
+            "files with the kind 'missing'. What comes out is confidential."
+        )
     found = shares_in(tables, column, value) if mean is None else [mean_in(table, mean) for table in tables]
     estimates, variances = [estimate for estimate, _ in found], [variance for _, variance in found]
     return combine_numbers(estimates, variances, kind=kind, rows_ratio=rows_ratio, noise=noise)

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from understudy.confidential import Confidential
-from understudy.errors import CodebookError, ParameterError
+from understudy.errors import CodebookError, ParameterError, listed
 from understudy.facade.documented import documented
 
 if TYPE_CHECKING:
-    from understudy.codebook import Codebook, LinkedCodebook, Rule
+    from understudy.codebook import Attestation, Codebook, LinkedCodebook, Rule
     from understudy.codebook.rule_packs import PackMatch
     from understudy.evaluate.dependencies import Proposal
     from understudy.privacy.account import Account
@@ -213,7 +213,6 @@ def rules(
     Rules
         ``.proposals``, ``.packs``, ``.added`` and ``.codebook``.
     """
-    from understudy.codebook.declare import attestation_of
     from understudy.codebook.edits import edited_text
     from understudy.codebook.maps import mapped_rule, read_map
     from understudy.codebook.rule_packs import match_pack, proposed_packs
@@ -227,9 +226,7 @@ def rules(
         raise ParameterError("`columns` and `levels` belong to a pack; name it, such as packs=['pregnancy'].")
     if accept and data is None:
         raise ParameterError("`accept` names proposals, which are read from the data; give `data` too.")
-    if (by is None) != (source is None):
-        raise ParameterError("`by` and `source` go together: who declares the rules, and where they are known from.")
-    word = None if by is None or source is None else attestation_of(by, source, today())
+    word = attestation(by, source)
     if maps and word is None:
         raise ParameterError("a map needs `by` and `source`: who declares it, and where the table was published.")
     matches = [match_pack(codebook, name, columns, levels) for name in packs]
@@ -247,16 +244,7 @@ def rules(
         added += match.rules
     is_asked = data is not None and (accept or not added)
     proposals = _proposals(data, codebook, table, unknown, report) if is_asked else ()
-    known = {proposal.id: proposal for proposal in proposals}
-    for name in accept:
-        if name not in known:
-            shown = ", ".join(list(known)[:12]) or "none"
-            raise ParameterError(
-                f"there is no proposal {name!r}; there are {shown}. They change with data and codebook."
-            )
-        chosen = known[name].rule
-        is_vouched = word is not None and not known[name].needs_map
-        added.append(replace(chosen, attestation=replace(word, of=chosen.content)) if word and is_vouched else chosen)
+    added += accepted_rules(proposals, accept, word)
     present = {rule.content for rule in codebook.constraints}
     added = [rule for rule in added if rule.content not in present]
     if added:
@@ -277,6 +265,31 @@ def rules(
         added=tuple(added),
         notes=tuple(notes),
     )
+
+
+def accepted_rules(proposals: Sequence[Proposal], names: Sequence[str], word: Attestation | None) -> list[Rule]:
+    """The proposals of these names, attested by ``word``; a map that was read from the data never is."""
+    known = {proposal.id: proposal for proposal in proposals}
+    rules: list[Rule] = []
+    for name in names:
+        if name not in known:
+            raise ParameterError(
+                f"there is no proposal {name!r}; there are {listed(known) or 'none'}. They change with data and "
+                "codebook."
+            )
+        rule = known[name].rule
+        is_vouched = word is not None and not known[name].needs_map
+        rules.append(replace(rule, attestation=replace(word, of=rule.content)) if word and is_vouched else rule)
+    return rules
+
+
+def attestation(by: str | None, source: str | None) -> Attestation | None:
+    """The word of a person, given today; None where nobody gives it."""
+    from understudy.codebook.declare import attestation_of
+
+    if (by is None) != (source is None):
+        raise ParameterError("`by` and `source` go together: who says it, and where it is publicly known from.")
+    return None if by is None or source is None else attestation_of(by, source, today())
 
 
 def _proposals(

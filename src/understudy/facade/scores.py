@@ -79,8 +79,9 @@ def train(
     if key is not None and new_key is not None:
         raise ParameterError("`key` names a key that exists and `new_key` makes one; give one of the two.")
     if out is not None:
+        check_target(Path(out))
+        check_target(score_page_path(Path(out)))
         for path in (Path(out), score_page_path(Path(out))):
-            check_target(path)
             if new_key is not None and Path(new_key).resolve() == path.resolve():
                 raise ParameterError(f"`new_key` is {str(new_key)!r}, where the model goes; name another file for it.")
     recipe.public_inputs(data)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from understudy.privacy.account import Account
     from understudy.service.budgets import Balance, Budgets
     from understudy.service.data_sets import DataSet
-    from understudy.service.keys import KeyBook
+    from understudy.service.keys import ApiKey, KeyBook, NewKey
     from understudy.service.projects import Projects
     from understudy.service.run import Settings
     from understudy.service.served import Served
@@ -150,6 +150,32 @@ def _opened_sets(data: str | Path) -> Mapping[str, DataSet]:
     from understudy.service.data_sets import open_data_sets
 
     return open_data_sets(data)
+
+
+def create_key(
+    label: str,
+    *,
+    scopes: Sequence[str] = ("score", "budget"),
+    rate: int = 600,
+    identity: str | None = None,
+    database: str | None = None,
+    secret_file: Path | None = None,
+) -> NewKey:
+    """A new key for the service, shown once; ``rate`` is in requests a minute."""
+    with service_books(database, secret_file) as books:
+        return books.keys.create(label=label, scopes=scopes, rate=rate, identity=identity)
+
+
+def list_keys(*, database: str | None = None, secret_file: Path | None = None) -> list[ApiKey]:
+    """What is known of every key ever made; never the key itself."""
+    with service_books(database, secret_file) as books:
+        return books.keys.all()
+
+
+def revoke_key(key: str, *, database: str | None = None, secret_file: Path | None = None) -> ApiKey:
+    """Stop a key for ever. What it spent stays spent."""
+    with service_books(database, secret_file) as books:
+        return books.keys.revoke(key)
 
 
 @dataclass(frozen=True, kw_only=True)

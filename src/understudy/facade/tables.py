@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from understudy.errors import BudgetError, ParameterError, ReleaseError
 from understudy.facade import histories
@@ -576,4 +576,4 @@ def _counts(book: Codebook | LinkedCodebook | str | Path, **words: Any) -> Count
         from understudy.synth.linked_counts import linked_counts
 
         return linked_counts(linked, words)
-    return from_words(Counts, "count", words, book=load_codebook(cast("Codebook | str | Path", book)))
+    return from_words(Counts, "count", words, book=load_codebook(book))

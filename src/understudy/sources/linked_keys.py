@@ -54,7 +54,8 @@ class Counted:
 
 def count_values(opened: Opened, names: Sequence[str]) -> Counted:
     """Rows, different values and gaps, in one scan of the named columns."""
-    texts = opened.table.select(**{f"v{place}": person_of(opened.value(name)) for place, name in enumerate(names)})
+    columns = {f"v{place}": person_of(opened.value(name)) for place, name in enumerate(names)}
+    texts = opened.table.select(**columns) if columns else opened.table
     asked = {"rows": texts.count()}
     asked |= {f"d{place}": texts[f"v{place}"].nunique() for place in range(len(names))}
     asked |= {f"g{place}": texts[f"v{place}"].isnull().sum() for place in range(len(names))}

@@ -51,7 +51,7 @@ def anonymize(arguments: Arguments, report: Report) -> dict[str, Any]:
     page, account = asked.pop("page"), asked.pop("account", None)
     made = anonymity.anonymize(**asked, report=report)
     source = {"real": asked["data"], "book": asked["book"], "table": asked.get("table")}
-    anonymity.write_report(**source, release=asked["out"], out=page, account=account, report=report)
+    anonymity.report_anonymity(**source, release=asked["out"], out=page, account=account, report=report)
     return {**_released(arguments["out"]), "statement": made.release.statement, "certificate": []}
 
 

@@ -9,7 +9,8 @@ from typing import Any
 
 from understudy.errors import ReleaseError
 from understudy.loading import loader
-from understudy.release.release import ANONYMIZED, MANIFEST, TABLE
+from understudy.release.reading import made_of
+from understudy.release.release import ANONYMIZED, MANIFEST, TABLE_NAMES
 from understudy.release.verify import verify_release
 from understudy.release.workshop import PARTS
 
@@ -62,7 +63,9 @@ def find_release(address: str) -> tuple[str, ReleaseFacts | None]:
 
 def table_of(folder: Path, manifest: dict[str, Any]) -> str:
     """The rows of a release: one file, or a pattern for all its parts."""
-    return str(Path(escape(str(folder / PARTS))) / "part-*.parquet") if "parts" in manifest else str(folder / TABLE)
+    if "parts" in manifest:
+        return str(Path(escape(str(folder / PARTS))) / "part-*.parquet")
+    return str(folder / TABLE_NAMES[made_of(manifest)])
 
 
 @loader("the release", remedy="take the folder again from where it was published.", error=ReleaseError)
