@@ -1,5 +1,7 @@
 """Questions on the real data: what they mean, what is refused before anything is paid, and what an answer says."""
 
+from dataclasses import replace
+from datetime import date
 from fractions import Fraction
 from html import unescape
 
@@ -14,10 +16,13 @@ from understudy.answers import Answer, parse_question, plan_answer
 from understudy.answers.intervals import reach
 from understudy.answers.question import canonical_formula
 from understudy.codebook import Categorical, Codebook, Continuous, Integer, Ordinal, PersonUnit, Role, Text
+from understudy.codebook.columns import Origin
+from understudy.codebook.declare import declare_text
 from understudy.errors import DataError, ParameterError, RefusalError, UnderstudyError
 from understudy.mechanisms.stream import Stream
 from understudy.privacy.account import Account
 from understudy.privacy.guarantees import ApproxDP, Neighbours, PureDP
+from understudy.synth.counts import Counts
 
 COLUMNS = (
     Categorical(name="sex", levels=("F", "M")),
@@ -341,3 +346,26 @@ def test_intervals_cover(question, place):
     plan = plan_answer(parse_question(question, SIMULATED), SIMULATED, epsilon=1.0)
     share = covered(plan, truth()[question], runs=80, rows=1000)[place]
     assert share > 0.95 - 4.5 * np.sqrt(0.95 * 0.05 / 80)
+
+
+def test_what_was_attested_or_paid_for_stays_so_whatever_is_asked():
+    drafted = Codebook(columns=tuple(replace(column, origin=Origin.DRAFTED) for column in COLUMNS))
+    book = Codebook.from_toml(
+        declare_text(drafted.to_toml(), columns=None, by="J. Doe", source="dictionary", on=date(2024, 5, 1))
+    )
+    assert not us.quote_answer(drafted, "mean of age", epsilon=1.0).total.is_formal
+    for words in ("mean of charge by sex", "median of age", "linear charge ~ age", "count by age"):
+        assert us.quote_answer(book, words, epsilon=1.0).total == PureDP(epsilon=1.0, neighbours=Neighbours.ADD_REMOVE)
+    counted = Counts(book=replace(book, weight=None), by=("sex", "age"), epsilon=1.0)
+    assert counted.quote().total.is_formal
+    bounded = replace(book.column("charge"), missing=None, edges=tuple(map(Fraction, (1, 10, 40, 100))))
+    bounded = replace(bounded, attestation=replace(bounded.attestation, of=bounded.content))
+    weighted = replace(book, columns=(*COLUMNS[:3], bounded), weight="charge")
+    assert Counts(book=weighted, by=("sex", "age"), epsilon=1.0, weighted=True).quote().total.is_formal
+
+
+def test_a_number_is_told_its_bin():
+    with pytest.raises(ParameterError, match=r"named by their whole bin: '\[18, 40\)'"):
+        parse_question("mean of charge where age=30", BOOK)
+    with pytest.raises(ParameterError, match=r"is no level of 'sex'; it has 'F', 'M'\."):
+        parse_question("mean of charge where sex=f", BOOK)

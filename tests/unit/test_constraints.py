@@ -297,7 +297,7 @@ def test_a_sub_population_is_refused_where_it_would_cost(method, source):
     ("where", "said"),
     [
         ({"colour": "red"}, "`where` names 'colour'; the columns of the model are adm, age, zip, county."),
-        ({"county": "Utah"}, "asks for county = Utah, which is no level of it; it has 'Salt Lake', 'Weber'"),
+        ({"county": "Utah"}, "'Utah' is no level of 'county'; it has 'Salt Lake', 'Weber'"),
         ({"age": "7"}, "numbers are named by their whole bin"),
         ({"county": []}, "gives no value for 'county'"),
         ({}, "name columns and values"),

@@ -289,3 +289,49 @@ def test_dependence_is_seldom_above_what_its_score_allows(true, by_chance, devia
     seen = math.hypot(true, by_chance) - 2 * deviation
     assert true <= 1.5 * _most_dependent(seen, deviation, by_chance)
     assert _most_dependent(math.hypot(true, by_chance), deviation, by_chance) <= true + 2 * (by_chance + deviation)
+
+
+WIDE = Codebook(
+    columns=(
+        Categorical(name="ward", levels=("a", "b")),
+        Integer(name="days", edges=tuple(map(Fraction, (1, 2, 4, 12, 600)))),
+    )
+)
+"""The last bin is wide, as that of a length of stay is; there one ward has smaller values than the other."""
+
+
+def stays(rows=4_000, seed=3):
+    rng = np.random.default_rng(seed)
+    ward = rng.choice(["a", "b"], rows)
+    long_ones = 12 + rng.geometric(np.where(ward == "a", 0.04, 0.15), rows)
+    days = np.where(rng.random(rows) < 0.1, long_ones, rng.integers(1, 12, rows))
+    return pa.table({"ward": ward, "days": np.minimum(days, 600)})
+
+
+@pytest.fixture(scope="module")
+def wide():
+    return us.synthesize(stays(), WIDE, 4_000, epsilon=50.0, delta=1e-6)
+
+
+def test_an_interval_knows_that_values_vary_inside_their_bins(wide):
+    days = np.array(stays()["days"].to_pylist(), dtype=float)
+    figure = only(wide, mean="days")
+    assert figure.error > 0.9 * days.std() / math.sqrt(len(days))
+    near(only(wide, mean="days", target="table"), days.mean())
+
+
+def test_a_mean_by_group_says_what_bins_hide(wide):
+    by_ward = us.infer(wide, mean="days", by="ward")
+    assert any("where in its bins days lies" in word for word in by_ward.warnings)
+    assert any("| ward=a: off by" in word for word in by_ward.warnings)
+    assert us.infer(wide, mean="days").warnings == ()
+    assert us.infer(wide, linear="days ~ C(ward)").warnings
+
+
+def test_a_quantile_is_a_value_that_the_column_can_have(wide):
+    days = np.array(stays()["days"].to_pylist(), dtype=float)
+    for share in (0.3, 0.7, 0.97):
+        figure = only(wide, quantile=f"days:{share}")
+        assert figure.estimate == int(figure.estimate) and figure.low <= figure.estimate <= figure.high
+        assert (days <= figure.high).mean() >= share - 0.05 and (days < figure.low).mean() <= share + 0.05
+    assert figure.low < figure.high

@@ -39,12 +39,12 @@ class Grid:
     @cached_property
     def counted(self) -> Codebook:
         """What a source is opened with: the columns of the question and nothing else."""
-        return _counted(self.book, self.columns, self.fine, self.steps)
+        return _counted(self.used, self.fine, self.steps)
 
     @cached_property
     def used(self) -> Codebook:
-        """The same in the declared bins, for manifests and page."""
-        return _counted(self.book, self.columns, frozenset(), self.steps)
+        """The same as declared, for price, manifest and page: what was attested or paid for stays so."""
+        return _used(self.book, self.columns)
 
     def column(self, name: str) -> Column:
         """As it is counted."""
@@ -98,20 +98,28 @@ class Grid:
 
 
 @lru_cache(maxsize=64)
-def _counted(book: Codebook, names: tuple[str, ...], fine: frozenset[str], steps: int) -> Codebook:
+def _used(book: Codebook, names: tuple[str, ...]) -> Codebook:
     ids = None if book.unit is None else book.unit.id
     levels = {column.coded.name for column in map(book.column, names) if isinstance(column, CodeLevel)}
-    kept: list[Column] = []
-    for column in book.columns:
-        if column.name not in (*names, *levels) and not (column.name == ids and column.role is Role.IDENTIFIER):
-            continue
-        plain = replace(column, parents=None) if column.parents is not None else column
-        if isinstance(plain, Number):
-            plain = replace(plain, shape="uniform", pieces=None)
-            if column.name in fine and max(width for _, width in plain.grids) > 1:
-                plain = finer(plain, steps)
-        kept.append(plain)
+    kept = [
+        column if column.parents is None else replace(column, parents=None)
+        for column in book.columns
+        if column.name in (*names, *levels) or (column.name == ids and column.role is Role.IDENTIFIER)
+    ]
     return replace(book, columns=tuple(kept), constraints=(), weight=None)
+
+
+@lru_cache(maxsize=64)
+def _counted(used: Codebook, fine: frozenset[str], steps: int) -> Codebook:
+    return replace(used, columns=tuple(_as_counted(column, column.name in fine, steps) for column in used.columns))
+
+
+def _as_counted(column: Column, is_fine: bool, steps: int) -> Column:
+    """Numbers are counted by their bins, or by narrower ones where their values are taken."""
+    if not isinstance(column, Number):
+        return column
+    plain = replace(column, shape="uniform", pieces=None)
+    return finer(plain, steps) if is_fine and max(width for _, width in plain.grids) > 1 else plain
 
 
 def grid_of(question: Question, book: Codebook) -> Grid:

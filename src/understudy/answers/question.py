@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from understudy.codebook import Codebook, Column, Number, Ordinal
-from understudy.codebook.rules import code_of_value
+from understudy.codebook.where import code_asked
 from understudy.errors import ParameterError
 from understudy.evaluate.formulas import mentioned_in, sides_of
 from understudy.parameters import SHARE, shown_value
@@ -164,13 +164,7 @@ class _Reader:
         if not equals or not value:
             raise ParameterError(f"{called} is {condition[:80]!r}; write COLUMN=LEVEL, for example sex=F.")
         column = self._column(name)
-        code = code_of_value(column, value)
-        if code is None:
-            raise ParameterError(
-                f"{value[:80]!r} is no level of {name!r}; it has {column.shown_labels(6)} (numbers are named by their "
-                "whole bin)."
-            )
-        return name, code
+        return name, code_asked(column, value)
 
     def _where(self, conditions: str) -> Where:
         if not conditions:

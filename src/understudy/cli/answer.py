@@ -80,7 +80,7 @@ def answer(
 def _price_lines(price: Any, told: Any) -> Iterator[Any]:
     total = price.total
     cost = f"epsilon {total.epsilon:.6g}, delta {total.delta:.3g}" if total.is_formal else f"no promise: {total.why}"
-    yield f"{price.rows:,} figures for {cost}."
+    yield f"{price.rows:,} figure{'' if price.rows == 1 else 's'} for {cost}."
     if told is not None:
         header, rows = answers.listed(told.figures)
         yield plain_table(header, rows, right=header[1:])
@@ -89,8 +89,12 @@ def _price_lines(price: Any, told: Any) -> Iterator[Any]:
 
 def _lines(result: Any, output: Path | None) -> Iterator[Any]:
     header, rows = answers.listed_answer(result)
+    kept = [place for place, heading in enumerate(header) if heading != "privacy"]  # the page has it
+    shown = [[row[place] for place in kept] for row in rows]
+    if len({row[0].partition(" | ")[0] for row in shown}) == 1 < len(shown):  # the line above says what
+        shown = [[row[0].partition(" | ")[2] or row[0], *row[1:]] for row in shown]
     yield result.question
-    yield plain_table(header, rows, right=header[1:])
+    yield plain_table([header[place] for place in kept], shown, right=header[1:])
     for figure in result.figures:
         if figure.refused is not None:
             yield f"not told: {figure.refused}"

@@ -1,5 +1,6 @@
 """`codebook`: what the table may hold."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -153,6 +154,8 @@ def _left_out_lines(names: Mapping[str, str], reasons: Mapping[str, str]) -> lis
     by_reason: dict[str, list[str]] = {}
     for name in names:
         why = f"because {reasons[name]}" if name in reasons else "as you asked"
+        if (pack := re.search(r"`--kind .*=([a-z0-9_]+)`$", why)) is not None:
+            why = f"nearly all codes of the pack {pack[1]}; draft what you need with `--kind COLUMN={pack[1]}`"
         by_reason.setdefault(why, []).append(name)
     return [f"left out, {why}: {', '.join(columns)}" for why, columns in by_reason.items()]
 

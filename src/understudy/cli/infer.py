@@ -80,7 +80,7 @@ def _lines(result: "Inference", output: Path | None) -> Iterator[Any]:
     header, rows = inference.listed_figures(result)
     yield plain_table(header, rows, right=header[1:])
     whom = "the population: sampling and noise" if result.target == "population" else "the confidential table: noise"
-    yield f"{result.level:.4g} intervals for {whom}."
+    yield f"{100 * result.level:.4g}% intervals for {whom}."
     for figure in result:
         if figure.refused is not None:
             yield f"not told: {figure.refused}"

@@ -3,11 +3,34 @@
 from collections.abc import Mapping, Sequence
 
 from understudy.codebook.book import Codebook
+from understudy.codebook.columns import Column
+from understudy.codebook.encode import encode_value
+from understudy.codebook.numbers import Number
 from understudy.codebook.rules import code_of_value
 from understudy.errors import ParameterError
 from understudy.parameters import shown_value
 
 Where = Mapping[str, str | Sequence[str]]
+
+
+def code_asked(column: Column, text: str) -> int:
+    """The code of a level that somebody names; what is no level is refused, and a number is told its bin.
+
+    >>> from fractions import Fraction
+    >>> from understudy.codebook import Integer
+    >>> code_asked(Integer(name="age", edges=(Fraction(0), Fraction(18), Fraction(90))), "70")
+    Traceback (most recent call last):
+    understudy.errors.ParameterError: '70' is no level of 'age'; numbers are named by their whole bin: '[18, 90]'.
+    """
+    code = code_of_value(column, text)
+    if code is not None:
+        return code
+    bin_of_it = encode_value(column, text) if isinstance(column, Number) else None
+    has = f"it has {column.shown_labels(6)}"
+    if isinstance(column, Number):
+        named = "numbers are named by their whole bin"
+        has = f"{has} ({named})" if bin_of_it is None else f"{named}: {column.labels[bin_of_it]!r}"
+    raise ParameterError(f"{text[:80]!r} is no level of {column.name!r}; {has}.")
 
 
 def where_codes(book: Codebook, where: Where) -> dict[str, list[int]]:
@@ -29,15 +52,7 @@ def where_codes(book: Codebook, where: Where) -> dict[str, list[int]]:
             raise ParameterError(f"`where` names {name!r}; the columns of the model are {', '.join(known)}.")
         column = book.column(name)
         texts = [values] if isinstance(values, str) or not isinstance(values, Sequence) else list(values)
-        codes = []
-        for text in texts:
-            code = code_of_value(column, str(text))
-            if code is None:
-                raise ParameterError(
-                    f"`where` asks for {name} = {text}, which is no level of it; it has {column.shown_labels(4)} "
-                    "(numbers are named by their whole bin)."
-                )
-            codes.append(code)
+        codes = [code_asked(column, str(text)) for text in texts]
         if not codes:
             raise ParameterError(f"`where` gives no value for {name!r}; name at least one.")
         chosen[name] = sorted(set(codes))

@@ -61,6 +61,8 @@ class Asked:
             raise ParameterError(
                 "nothing is asked; name a figure, as --share sex=F, --mean age or --logistic 'charge > 25 ~ age + sex'."
             )
+        if self.by is not None and "," in self.by:
+            raise ParameterError(f"`by` is {self.by!r}; name one column, and a level of the other as `where`.")
         if self.difference and self.by is None:
             raise ParameterError("`difference` compares groups; name the column that tells them apart (`by`).")
         if self.total and self.target == "population" and self.population_size is None:
@@ -135,11 +137,11 @@ class Asked:
             name, colon, share = word.rpartition(":")
             if not colon:
                 name, share = word, str(_MEDIAN)
-            release.values(name)
             try:
                 place = LEVEL.check("quantile", float(share))
             except ValueError:
                 raise ParameterError(f"`quantile` is {word!r}; write COLUMN:SHARE, for example age:0.5.") from None
+            release.values(name)
             mean = Mean(part=part, of=name)
             figures.append(quantile_of(release, mean, place, target=self.target, level=self.level))
         return figures

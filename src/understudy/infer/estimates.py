@@ -14,6 +14,7 @@ from understudy.errors import RefusalError
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
+Whole = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -27,9 +28,39 @@ class Estimate:
     least: float = -np.inf
     most: float = np.inf
     """Between which it must lie."""
+    inside: "Inside | None" = None
+    """Where it takes values of a number, which lie in bins."""
 
 
-def mean_of(name: str, values: Floats, among: Bools, weights: Floats, *, is_share: bool = False) -> Estimate:
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Inside:
+    """How much a figure depends on where in its bin a number lies: a record is counted as the mean of its bin."""
+
+    column: str
+    bins: Whole
+    """Of every record."""
+    moved: Floats
+    """What the figure is moved by, if the value of the record is off by the standard deviation inside its bin."""
+
+    def times(self, by: Floats) -> "Inside":
+        """The same, each record counted so often."""
+        return Inside(column=self.column, bins=self.bins, moved=self.moved * by)
+
+    def summed(self, weights: Floats) -> Floats:
+        """The weighted sum of every bin, of what raises the figure and of what lowers it."""
+        held = weights * self.moved
+        return np.stack([np.bincount(self.bins, np.maximum(sign * held, 0.0)) for sign in (1.0, -1.0)])
+
+
+def mean_of(
+    name: str,
+    values: Floats,
+    among: Bools,
+    weights: Floats,
+    *,
+    is_share: bool = False,
+    inside: Inside | None = None,
+) -> Estimate:
     """The mean of ``values`` among some records: a share, where the values are 0 and 1."""
     size = float(weights @ among)
     if size <= 0:
@@ -39,14 +70,23 @@ def mean_of(name: str, values: Floats, among: Bools, weights: Floats, *, is_shar
     known = np.where(among, values, 0.0)
     mean = float(weights @ known) / size
     ends = {"least": 0.0, "most": 1.0} if is_share else {}
-    return Estimate(name=name, value=mean, influence=among * (known - mean) / size, **ends)
+    return Estimate(
+        name=name,
+        value=mean,
+        influence=among * (known - mean) / size,
+        inside=None if inside is None else inside.times(among / size),
+        **ends,
+    )
 
 
 def difference_of(name: str, first: Estimate, second: Estimate) -> Estimate:
     """The first minus the second."""
     least, most = first.least - second.most, first.most - second.least
     gap = first.influence - second.influence
-    return Estimate(name=name, value=first.value - second.value, influence=gap, least=least, most=most)
+    inside = first.inside
+    if inside is not None and second.inside is not None:
+        inside = Inside(column=inside.column, bins=inside.bins, moved=inside.moved - second.inside.moved)
+    return Estimate(name=name, value=first.value - second.value, influence=gap, least=least, most=most, inside=inside)
 
 
 def correlation_of(name: str, x: Floats, y: Floats, among: Bools, weights: Floats) -> Estimate:
@@ -75,6 +115,8 @@ class Model:
     design: Floats
     response: Floats
     formula: str
+    inside: Inside | None = None
+    """Where the response is the value of a number."""
 
     def solve(self, weights: Floats, start: Floats | None = None) -> list[Estimate]:
         """The coefficients that solve sum w x (y - mean(x'b)) = 0, by Newton's steps, halved where they overshoot."""
@@ -104,10 +146,15 @@ class Model:
                 "certainty (perfect separation), or cannot be told apart under the noise. Leave a term out, or join "
                 "rare levels."
             )
-        influence = (design * (response - mean)[:, None]) @ np.linalg.inv(curved).T
+        pull = design @ np.linalg.inv(curved).T
         return [
-            Estimate(name=term, value=float(value), influence=own)
-            for term, value, own in zip(self.terms, beta, influence.T, strict=True)
+            Estimate(
+                name=term,
+                value=float(value),
+                influence=own * (response - mean),
+                inside=None if self.inside is None else self.inside.times(own),
+            )
+            for term, value, own in zip(self.terms, beta, pull.T, strict=True)
         ]
 
     @property

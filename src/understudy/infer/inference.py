@@ -20,6 +20,7 @@ Floats = npt.NDArray[np.float64]
 POPULATION, TABLE = "population", "table"
 _FEWEST = 30.0
 """Records of a part of the population, below which nothing is said of it."""
+_ALIKE = 0.1
 _DOUBTFUL = 0.5
 """Share of the variance from pairs that nobody measured, from which on a figure is said to rest on them."""
 
@@ -128,9 +129,24 @@ def _figure(
 ) -> Figure:
     sampling = float(variances.sampling[place]) if target == POPULATION else 0.0
     privacy, doubtful = float(variances.privacy[place]), float(variances.unmeasured[place])
+    inside = _Within.of(release, question, estimate)
+    sampling, privacy = (
+        (sampling + inside.records, privacy + inside.rows)
+        if target == POPULATION
+        else (sampling, privacy + inside.records + inside.rows)
+    )
     error = math.sqrt(sampling + privacy)
     reach = _quantile(level) * error
     words = list(warnings) if doubtful > _DOUBTFUL * (sampling + privacy) else []
+    if estimate.inside is not None and inside.alike > error:
+        words.append(
+            f"where in its bins {estimate.inside.column} lies was not measured by group, so the rows have it alike "
+            "in all groups; narrower bins, shares of the bins, or `understudy answer` tell more."
+        )
+        words.append(
+            f"{estimate.name}: off by {inside.alike:.2g} if the values in its bins lie a tenth of their spread "
+            "elsewhere, which is more than its error."
+        )
     if isinstance(question, Share) and estimate.value < _quantile(level) * math.sqrt(privacy):
         words.append(f"{estimate.name}: so small a share cannot be told from none under the noise of this release.")
     return Figure(
@@ -144,6 +160,33 @@ def _figure(
         sampling=sampling / (sampling + privacy) if error > 0 else 0.0,
         warnings=tuple(words),
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Within:
+    """What a figure owes to the place of numbers in their bins, which is that of the released rows."""
+
+    records: float = 0.0
+    """Variance, since the values of the records vary inside the bins."""
+    rows: float = 0.0
+    """Variance, since the mean of a bin is that of rows that were drawn."""
+    alike: float = 0.0
+    """How far it is off if bins of a group lie a tenth of their spread elsewhere than those of all."""
+
+    @classmethod
+    def of(cls, release: OpenedRelease, question: Question, estimate: Estimate) -> "_Within":
+        inside = estimate.inside
+        if inside is None:
+            return cls()
+        calibration = release.calibrated(question.columns)
+        weights = np.maximum(calibration.weights, 0.0)
+        more, less = inside.summed(weights)
+        rows = np.maximum(np.bincount(inside.bins, calibration.records.shares), 1e-300) * release.rows
+        return cls(
+            records=release.records_of_one * float(weights @ inside.moved**2) / release.records,
+            rows=float(((more - less) ** 2 / rows).sum()),
+            alike=_ALIKE * math.sqrt(float((more**2 + less**2).sum())) if len(question.columns) > 1 else 0.0,
+        )
 
 
 def _quantile(level: float) -> float:
@@ -228,16 +271,22 @@ def quantile_of(release: OpenedRelease, mean: Mean, share: float, *, target: str
         calibration = release.calibrated(mean.columns)
         _large_enough(release, mean)
         records = calibration.records
-        values = release.values(mean.of)
+        values, inside = release.values(mean.of), release.inside(mean.of)
         order = [code for code in np.argsort(values) if not np.isnan(values[code])]
         (below, low, high), plain = _distribution(mean, release, order, target=target, level=level), records.shares
-        at = values[order]
         shown = np.array([plain @ (records.of_column(mean.of) == code) for code in order]).cumsum()
     except RefusalError as reason:
         return Figure(name=name, group="quantile", refused=str(reason))
 
     def reached(line: Floats) -> float:
-        return float(at[min(int(np.searchsorted(np.maximum.accumulate(line), share - 1e-12)), len(at) - 1)])
+        """The value below which the share lies: of a number, one that the rows have in its bin."""
+        line = np.maximum.accumulate(line)
+        place = min(int(np.searchsorted(line, share - 1e-12)), len(line) - 1)
+        own, before = inside[order[place]], float(line[place - 1]) if place else 0.0
+        if not len(own):
+            return float(values[order[place]])
+        part = (share - before) / max(float(line[place]) - before, 1e-300)
+        return float(own[min(max(math.ceil(part * len(own)) - 1, 0), len(own) - 1)])
 
     figure = Figure(name=name, group="quantile", estimate=reached(below), low=reached(high), high=reached(low))
     error = ((figure.high or 0.0) - (figure.low or 0.0)) / (2 * _quantile(level))

@@ -3,6 +3,7 @@
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ class OpenedRelease:
     statement: str
     release_id: str
     _codes: dict[str, npt.NDArray[np.int64]] = field(default_factory=dict)
+    _inside: dict[str, list[Floats]] = field(default_factory=dict)
     _calibrations: dict[tuple[str, ...], Calibration] = field(default_factory=dict)
 
     @property
@@ -110,15 +112,29 @@ class OpenedRelease:
 
     def _bin_means(self, column: Number) -> Floats:
         """The mean of the released values in each bin; of an empty one its middle."""
-        codes = self.codes(column.name)
-        shown = self.table.column(column.name)
+        means = values_of(column)
+        for code, values in enumerate(self.inside(column.name)):
+            if len(values):
+                means[code] = values.mean()
+        return means
+
+    def inside(self, name: str) -> list[Floats]:
+        """The released values in each bin of a number in their order; of other columns and levels none."""
+        if name not in self._inside:
+            self._inside[name] = self._values_inside(self.column(name))
+        return self._inside[name]
+
+    def _values_inside(self, column: Column) -> list[Floats]:
+        if not isinstance(column, Number):
+            return [np.empty(0)] * column.size
+        codes, shown = self.codes(column.name), self.table.column(column.name)
         if column.special:
             shown = pc.if_else(pa.array(codes < column.proper_levels), shown, None)
         shown = np.asarray(shown.cast(pa.float64()).fill_null(0.0))
-        counts = np.bincount(codes, minlength=column.size)
-        sums = np.bincount(codes, shown, minlength=column.size)
-        values = values_of(column)
-        return np.where((counts > 0) & ~np.isnan(values), sums / np.maximum(counts, 1), values)
+        order = np.lexsort((shown, codes))
+        ends = np.searchsorted(codes[order], np.arange(column.proper_levels + 1))
+        listed = [shown[order[start:end]] for start, end in pairwise(ends)]
+        return [*listed, *[np.empty(0)] * (column.size - column.proper_levels)]
 
     def calibrated(self, names: set[str]) -> Calibration:
         """Weights of the distinct records of these columns."""

@@ -3,21 +3,20 @@
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from understudy.codebook.rules import code_of_value
-from understudy.codebook.where import where_codes
+from understudy.codebook.where import code_asked, where_codes
 from understudy.errors import ParameterError, RefusalError
 from understudy.evaluate.formulas import estimable, left_side, mentioned_in, right_side, sides_of
 from understudy.evaluate.values import is_ordered
 from understudy.extras import need
 from understudy.infer.calibration import Records
-from understudy.infer.estimates import Estimate, Model, correlation_of, difference_of, mean_of
+from understudy.infer.estimates import Estimate, Inside, Model, correlation_of, difference_of, mean_of
 from understudy.infer.opened import OpenedRelease
 
 Floats = npt.NDArray[np.float64]
@@ -157,7 +156,8 @@ class Mean(Question):
         """One figure."""
         values = release.values(self.of)[records.of_column(self.of)]
         among = self.part.among(records) & ~np.isnan(values)
-        return [mean_of(self.asked, np.nan_to_num(values), among, weights)]
+        inside = inside_of(release, records, self.of)
+        return [mean_of(self.asked, np.nan_to_num(values), among, weights, inside=inside)]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -280,19 +280,35 @@ class Regression(Question):
             design=design[:, free],
             response=response,
             formula=self.formula,
+            inside=inside_of(release, records, left.strip(), among) if self.kind == "linear" else None,
         )
         begun = model.solve(records.shares[among])  # the rows alone are never far, and show perfect separation
         start = np.array([estimate.value for estimate in begun])
         own = model.solve(weights[among], start)
-        size = float(weights[among].sum())
-        return [_everywhere(estimate, among, size, self.part) for estimate in own if size > 0]
+        return [_everywhere(estimate, among, self.part) for estimate in own if weights[among].sum() > 0]
 
 
-def _everywhere(estimate: Estimate, among: Bools, size: float, part: Part) -> Estimate:
+def inside_of(release: OpenedRelease, records: Records, name: str, among: Bools | None = None) -> Inside | None:
+    """How far the values of a number lie from the mean of their bin; nothing for what is no column with bins."""
+    if name not in records.names:
+        return None
+    spread = np.array([values.std() if len(values) else 0.0 for values in release.inside(name)])
+    bins = records.of_column(name) if among is None else records.of_column(name)[among]
+    return Inside(column=name, bins=bins, moved=spread[bins]) if spread.any() else None
+
+
+def _everywhere(estimate: Estimate, among: Bools, part: Part) -> Estimate:
     """The influence of all records, of which those outside have none."""
-    influence = np.zeros(len(among))
-    influence[among] = estimate.influence
-    return Estimate(name=part.named(estimate.name), value=estimate.value, influence=influence)
+
+    def all_of(own: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        whole = np.zeros(len(among), dtype=own.dtype)
+        whole[among] = own
+        return whole
+
+    inside = estimate.inside
+    if inside is not None:
+        inside = replace(inside, bins=all_of(inside.bins), moved=all_of(inside.moved))
+    return replace(estimate, name=part.named(estimate.name), influence=all_of(estimate.influence), inside=inside)
 
 
 def _names(text: str, name: str) -> bool:
@@ -319,13 +335,7 @@ def share_words(release: OpenedRelease, word: str) -> list[dict[str, int]]:
     for piece in re.split(r",(?=[^,=]+=)", word):
         name, _, value = piece.partition("=")
         column = release.column(name.strip())
-        code = code_of_value(column, value.strip())
-        if code is None:
-            raise ParameterError(
-                f"{value.strip()!r} is no level of {column.name!r}; it has {column.shown_labels(6)} (numbers are "
-                "named by their whole bin)."
-            )
-        chosen[column.name] = code
+        chosen[column.name] = code_asked(column, value.strip())
     return [chosen]
 
 

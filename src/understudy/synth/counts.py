@@ -138,19 +138,15 @@ class Counts(Declared):
             for column in self.book.columns
             if column.name in wanted or (column.name == ids and column.role is Role.IDENTIFIER)
         ]
-        plain = [replace(c, shape="uniform", pieces=None) if isinstance(c, Number) else c for c in kept]
         weight = self.book.weight if self.weighted else None
-        return replace(self.book, columns=tuple(plain), constraints=(), weight=weight)
+        return replace(self.book, columns=tuple(kept), constraints=(), weight=weight)
 
     @cached_property
     def counted(self) -> Codebook:
-        """The same with the weight in narrow bins, so that a record counts as its own weight."""
-        used = self.used
-        if used.weight is None:
-            return used
-        column = used.column(used.weight)
-        assert isinstance(column, Number)
-        return replace(used, columns=tuple(finer(column, STEPS) if c is column else c for c in used.columns))
+        """The same in bins alone, those of the weight narrow, so that a record counts as its own weight."""
+        plain = [replace(c, shape="uniform", pieces=None) if isinstance(c, Number) else c for c in self.used.columns]
+        fine = [finer(c, STEPS) if isinstance(c, Number) and c.name == self.used.weight else c for c in plain]
+        return replace(self.used, columns=tuple(fine))
 
     @property
     def name(self) -> str:
@@ -164,8 +160,8 @@ class Counts(Declared):
     @cached_property
     def _priced(self) -> Quote:
         """Computed once, however often it is asked for."""
-        book = self.counted
-        units = _units(book, self.by, weighted=self.weighted)
+        book = self.used  # as declared: what was attested or paid for stays so
+        units = _units(self.counted, self.by, weighted=self.weighted)
         epsilon, unit = self.epsilon, book.unit
         share = epsilon if unit is None else share_of_group(epsilon=epsilon, delta=None, records=unit.cap)[0]
         by = f", weighted by {units.weight}" if self.weighted else ""

@@ -76,4 +76,7 @@ def reason_against(form: Format, release: Description) -> str:
     if words := form.why_not(release):
         return words
     lacking = form.lacks(release)
-    return f"it must state what nobody declared: {', '.join(lacking)}" if lacking else ""
+    if not lacking:
+        return ""
+    where = "; declare it in the codebook, or give --publication FILE" if "[publication]" in str(lacking) else ""
+    return f"it must state what nobody declared: {', '.join(lacking)}{where}"

@@ -56,6 +56,11 @@ def write_passport(
     if not out.is_dir():
         raise ReleaseError(f"there is no folder {str(out)!r} for the passport; make it first.")
     for name in (*texts, PASSPORT):
+        if (out / name).exists():
+            raise ReleaseError(
+                f"{str(out / name)!r} exists already; a passport never overwrites. Remove the files of the earlier one "
+                f"({PASSPORT} lists them) and {PASSPORT}, or write to another folder."
+            )
         check_file(out / name, what="a passport")
     listed = {
         "passport": _FORMAT,
