@@ -4,29 +4,31 @@ Reads no row, but checks the digest of a file against its manifest. Every input 
 confidential table by :func:`find_provenance`, whatever is called public by :func:`public_provenance`.
 """
 
-import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import reduce
 from operator import or_
-from pathlib import Path
-from typing import Any
+from pathlib import Path, PurePosixPath
+from typing import Any, TypeVar
 
 from understudy.errors import DataError, UnderstudyError
 from understudy.loading import loader
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.provenance import DECLARED, MARK, InputRole, Made, Provenance
 from understudy.sources import kinds
-from understudy.sources.archives import unpacked
+from understudy.sources.archives import members_of, open_member, unpacked
 from understudy.sources.kinds import file_kind
 from understudy.sources.marks import mark_in_statistical, mark_in_workbook
-from understudy.sources.same import files_of, refuse_same
+from understudy.sources.same import digest_of_content, files_and_member, refuse_same
 
 _MARK_1 = b"understudy.anonymized"
 """What tables of understudy 0.1 carry."""
 _KIND = b"understudy.kind"
 _MANIFEST, _RECONSTRUCTION = "manifest.json", "reconstruction.json"
+_MOST_TEXT = 1 << 28
+"""A manifest in an archive may say that it unpacks to anything."""
+_Place = TypeVar("_Place", Path, PurePosixPath)
 _PLACES = "places.parquet"
 """A public table that goes with a commuting release; what it is stands in itself."""
 RECONSTRUCTED = Provenance(
@@ -39,8 +41,8 @@ RECONSTRUCTED = Provenance(
 def find_provenance(what: Any) -> Provenance:
     """What a file, a glob of files, an Arrow table or a pandas frame is; several files are joined."""
     if isinstance(what, str | Path):
-        files = files_of(what)
-        joined = reduce(or_, map(_of_file, files)) if files else DECLARED
+        files, member = files_and_member(what)
+        joined = reduce(or_, (_of_file(path, member) for path in files)) if files else DECLARED
         # one person may stand in several of them
         return replace(joined, record_wise=False) if len(files) > 1 and joined.is_release else joined
     import pyarrow as pa
@@ -64,43 +66,88 @@ def public_provenance(what: Any, role: InputRole, *, confidential: Any = None) -
 
 
 @loader("the table", remedy="copy it again from its source.", error=DataError, quotes=False)
-def _of_file(path: Path) -> Provenance:
-    beside = path.parent / _MANIFEST
-    name = path.name
-    if not beside.is_file() and path.parent.name == "synthetic":  # a part of a large release
-        beside, name = path.parent.parent / _MANIFEST, f"{path.parent.name}/{path.name}"
-    if not beside.is_file():
-        beside = path.parent / _RECONSTRUCTION
+def _of_file(path: Path, member: str = "") -> Provenance:
+    if not _is_archive(path):
+        return _of_content(path, *_beside(path, _text_of))
+    # where no member is named, the codebook may name any of them
+    return reduce(or_, [_of_member(path, info.filename) for info in members_of(path, member)] or [DECLARED])
+
+
+def _is_archive(path: Path) -> bool:
     try:
-        text = beside.read_text(encoding="utf-8") if beside.is_file() else ""
+        return file_kind(path) == kinds.ZIP and bool(members_of(path))
+    except DataError:
+        return False  # whoever reads the rows will say what is wrong with the file
+
+
+def _of_member(path: Path, name: str) -> Provenance:
+    """By the manifest that is packed with it, or else by the one beside the archive."""
+    try:
+        inside, folder = unpacked(path, name)
+    except DataError:
+        return DECLARED  # whoever reads the rows will say what is wrong with the file
+    with folder:
+        if _is_archive(inside):
+            return DECLARED  # is not read
+        found = _beside(PurePosixPath(name), lambda place: _text_in(path, place))
+        return _of_content(inside, *(found if found[0] else _beside(path, _text_of)))
+
+
+def _text_of(place: Path) -> str:
+    return place.read_text(encoding="utf-8") if place.is_file() else ""
+
+
+def _text_in(path: Path, place: PurePosixPath) -> str:
+    if not any(info.filename == str(place) and info.file_size < _MOST_TEXT for info in members_of(path)):
+        return ""
+    with open_member(path, str(place)) as data:
+        return data.read().decode("utf-8")
+
+
+def _beside(path: _Place, read: Callable[[_Place], str]) -> tuple[str, str, str]:
+    """What says what a file is: the kind of the manifest, its text, and how it would call the file."""
+    above = path.parent
+    for place, name in (
+        (above / _MANIFEST, path.name),
+        (
+            above.parent / _MANIFEST,
+            f"{above.name}/{path.name}",
+        ),  # a part of a large release, in the folder of its table
+        (above / _RECONSTRUCTION, path.name),
+    ):
+        try:
+            if text := read(place):
+                return place.name, text, name
+        except (OSError, ValueError, DataError):
+            continue
+    return "", "", path.name
+
+
+def _of_content(path: Path, kind: str, text: str, name: str) -> Provenance:
+    try:
         manifest = json.loads(text) if text else {}
-    except (OSError, ValueError):
-        text, manifest = "", {}
+    except ValueError:
+        manifest = {}
     ours = isinstance(manifest, dict) and {"release", "ledger"} <= set(manifest)
-    listed = manifest.get("files") if ours or beside.name == _RECONSTRUCTION else None
+    listed = manifest.get("files") if ours or (kind == _RECONSTRUCTION and isinstance(manifest, dict)) else None
     if isinstance(listed, dict):
-        with path.open("rb") as data:
-            digest = "sha256:" + hashlib.file_digest(data, "sha256").hexdigest()
+        digest = "sha256:" + digest_of_content(path)
         if name in listed and digest != listed[name]:
             raise DataError(
-                f"{str(path)!r} was changed after its release: its digest is not the one in its manifest, so that "
+                f"{path.name!r} was changed after its release: its digest is not the one in its manifest, so that "
                 "nobody knows what it promises. Take the file as it was released."
             )
         if digest in [stated for other, stated in listed.items() if other != _PLACES]:  # under whatever name
-            if beside.name == _RECONSTRUCTION:
+            if kind == _RECONSTRUCTION:
                 return RECONSTRUCTED
             return _as_marked(path, provenance_of_manifest(manifest, text), _metadata(path))
     return _of_metadata(_metadata(path))
 
 
 def _metadata(path: Path) -> Mapping[bytes, bytes]:
-    """The marks in a file; of the file inside, where it is an archive."""
+    """The marks in a file."""
     try:
         kind = file_kind(path)
-        if kind == kinds.ZIP:
-            inside, folder = unpacked(path)
-            with folder:
-                return {} if file_kind(inside) == kinds.ZIP else _metadata(inside)
     except DataError:
         return {}  # whoever reads the rows will say what is wrong with the file
     if kind in (kinds.WORKBOOK, kinds.STATISTICAL):
@@ -121,7 +168,7 @@ def _as_marked(path: Path, stated: Provenance, metadata: Mapping[bytes, bytes]) 
     """A manifest is easily edited; the mark in the table, whose digest it states, is not."""
     if MARK in metadata and other_than_marked(stated, _of_metadata(metadata)):
         raise DataError(
-            f"{str(path)!r} says of itself something else than the manifest beside it: one of them was changed after "
+            f"{path.name!r} says of itself something else than the manifest beside it: one of them was changed after "
             "the release, so that nobody knows what it promises. Take the release as it was published."
         )
     return stated

@@ -1,11 +1,13 @@
 """Whether a table that is called public is the confidential one itself, under whatever name."""
 
 import hashlib
+from gzip import GzipFile
+from io import BufferedReader
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from understudy.errors import DataError, ParameterError
-from understudy.sources.archives import open_member
+from understudy.sources.archives import members_of, open_member
 from understudy.sources.csv_files import is_compressed, open_bytes
 from understudy.sources.files import database_of, files_and_reading
 from understudy.sources.kinds import ZIP, file_kind
@@ -23,12 +25,18 @@ def refuse_same(confidential: Any, public: Any, used_as: str) -> None:
 
 def files_of(what: Any) -> list[Path]:
     """The files behind a path or a pattern, just as they are read, links followed; none for anything else."""
+    return files_and_member(what)[0]
+
+
+def files_and_member(what: Any) -> tuple[list[Path], str]:
+    """The same, and which file of an archive the address names; empty where it names none."""
     if not isinstance(what, str | Path) or "://" in str(what):
-        return []
+        return [], ""
     try:
-        return [path.resolve() for path in files_and_reading(str(what))[0]]
+        paths, reading = files_and_reading(str(what))
+        return [path.resolve() for path in paths], reading.member
     except (DataError, OSError, ValueError):
-        return []
+        return [], ""
 
 
 def _is_same(confidential: Any, public: Any) -> bool:
@@ -39,25 +47,41 @@ def _is_same(confidential: Any, public: Any) -> bool:
     first, second = database_of(str(confidential)), database_of(str(public))
     if first is not None and second is not None:  # a table that was named beside the address is not known here
         return first[0] == second[0] and (first[1] == second[1] or None in (first[1], second[1]))
-    public_files = files_of(public)
-    return any(_is_same_file(mine, path) for mine in files_of(confidential) for path in public_files)
+    mine, theirs = files_and_member(confidential), files_and_member(public)
+    return any(_is_same_file(first, mine[1], second, theirs[1]) for first in mine[0] for second in theirs[0])
 
 
-def _is_same_file(first: Path, second: Path) -> bool:
+def _is_same_file(first: Path, in_first: str, second: Path, in_second: str) -> bool:
     try:
-        if first.samefile(second):
+        is_archive = ZIP in (file_kind(first), file_kind(second))
+        if first.samefile(second) and not is_archive:
             return True
-        is_packed = any(is_compressed(path) or file_kind(path) == ZIP for path in (first, second))
+        is_packed = is_archive or is_compressed(first) or is_compressed(second)
         may_agree = is_packed or first.stat().st_size == second.stat().st_size
-        return may_agree and _digest(first) == _digest(second)
+        return may_agree and not _contents(first, in_first).isdisjoint(_contents(second, in_second))
     except (OSError, EOFError, DataError):
         return False
 
 
-def _digest(path: Path) -> bytes:
-    """Of the content, however it is packed."""
+def _contents(path: Path, member: str = "") -> set[str]:
+    """Digests of what is in a file, however it is packed: of all files of an archive, where none of them is named."""
+    if file_kind(path) != ZIP:
+        return {digest_of_content(path)}
+    found = set()
+    for info in members_of(path, member):
+        with open_member(path, info.filename) as data:
+            found.add(_digest(data))
+    return found
+
+
+def digest_of_content(path: Path) -> str:
+    """Of a file as it is, or of what was gzipped in it."""
+    with open_bytes(path) as data:
+        return _digest(data)
+
+
+def _digest(data: IO[bytes] | GzipFile | BufferedReader) -> str:
     digest = hashlib.sha256()
-    with open_member(path) if file_kind(path) == ZIP else open_bytes(path) as data:
-        while piece := data.read(1 << 20):
-            digest.update(piece)
-    return digest.digest()
+    while piece := data.read(1 << 20):
+        digest.update(piece)
+    return digest.hexdigest()
