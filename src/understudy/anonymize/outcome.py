@@ -76,6 +76,12 @@ def _refuse_input(recipe: "Recipe", source: Source) -> None:
             f"the input is itself {source.provenance.called}; anonymise the confidential table again instead, with one "
             "recipe for all that is asked."
         )
+    if source.provenance.made in (Made.COUNTS, Made.ANSWER, Made.SYNTHETIC):
+        raise ParameterError(
+            f"the input is {source.provenance.called}, whose rows are no records of people, so that how many of them "
+            "are alike protects nobody. Anonymise the confidential table; what this release promises, it promises as "
+            "it is."
+        )
     if source.codebook.purchases:
         raise ParameterError(
             "the codebook was bought by a priced draft, and an anonymised release carries no epsilon that could repeat "

@@ -67,6 +67,7 @@ def _describe(place: Path, declared: Publication | None) -> Description:
     from understudy.release.passport.writing import describe_folder
     from understudy.release.reading import read_manifest_file
     from understudy.release.release import CODEBOOK
+    from understudy.release.verify import refuse_other_promise
     from understudy.trees.model_file import manifest_of, read_content
 
     try:
@@ -74,6 +75,7 @@ def _describe(place: Path, declared: Publication | None) -> Description:
             from understudy.release.folders import digest_of
 
             manifest, _ = manifest_of(read_content(place))
+            refuse_other_promise(place, manifest.to_dict())
             file = File(path=place.name, digest=digest_of(place), size=place.stat().st_size)
             return describe_facts(manifest.to_dict(), manifest.codebook, publication=declared, files=(file,))
         facts = read_manifest_file(place)
@@ -81,6 +83,7 @@ def _describe(place: Path, declared: Publication | None) -> Description:
             raise ReleaseError("manifests of format 1 lack what a passport states; make the release again.")
         if not (place / CODEBOOK).is_file():
             raise ReleaseError(f"{str(place)!r} holds no {CODEBOOK}; check it with `understudy verify`.")
+        refuse_other_promise(place, facts)
         return describe_folder(place, facts, load_book(place / CODEBOOK), declared)
     except (LookupError, TypeError, ValueError, AttributeError) as reason:
         if isinstance(reason, UnderstudyError):

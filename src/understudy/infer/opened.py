@@ -23,6 +23,7 @@ from understudy.release.folders import digest_of
 from understudy.release.measurements import MEASUREMENTS, Measurements, read_measurements
 from understudy.release.reading import read_manifest_file, tables_of
 from understudy.release.release import CODEBOOK
+from understudy.release.verify import refuse_other_promise
 
 Floats = npt.NDArray[np.float64]
 
@@ -156,14 +157,18 @@ class _Folder:
     def facts(self) -> dict[str, Any]:
         return read_manifest_file(self.place)
 
-    def read(self, path: Path) -> pa.Table:
-        """A table that is what the manifest says."""
+    def refuse_changed(self, path: Path) -> None:
+        """Refuse a file that is not what the manifest says."""
         name = path.relative_to(self.place).as_posix()
         if digest_of(path) != self.facts["files"].get(name):
             raise ReleaseError(
                 f"{name} in {str(self.place)!r} was changed after the release: its digest is not the one in the "
                 "manifest. Take the folder again from where it was published."
             )
+
+    def read(self, path: Path) -> pa.Table:
+        """A table that is what the manifest says."""
+        self.refuse_changed(path)
         return pyarrow.parquet.read_table(path)
 
     def tables(self) -> list[Path]:
@@ -184,6 +189,8 @@ def open_release(release: Release | str | Path) -> OpenedRelease:
                 raise RefusalError(
                     "linked tables carry no measurements to infer from yet; give a release of one table."
                 )
+            refuse_other_promise(folder.place, facts)
+            folder.refuse_changed(folder.place / CODEBOOK)
             book = Codebook.load(folder.place / CODEBOOK)
             path = folder.place / MEASUREMENTS
             measured = folder.read(path) if path.is_file() else None

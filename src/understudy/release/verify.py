@@ -159,6 +159,17 @@ def _priced(looked: Looked) -> Looked:
     return replace(looked, total=total)
 
 
+def refuse_other_promise(place: Path, manifest: dict[str, Any]) -> None:
+    """Refuse a manifest that promises something else than its ledger supports, before its words are repeated."""
+    looked = Looked(place=place, manifest=manifest)
+    _check_price(looked)
+    if looked.problems:
+        raise ReleaseError(
+            f"{str(place)!r} does not verify ({looked.problems[0]}), and what is not as it says is not passed on; see "
+            "`understudy verify`."
+        )
+
+
 def _what(looked: Looked) -> str:
     if looked.manifest.get("subject") == Subject.SCORE:
         return f"a risk score by {looked.manifest.get('method')}"

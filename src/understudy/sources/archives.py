@@ -16,22 +16,24 @@ _MOST_BYTES = 1 << 40
 """An archive may say that it unpacks to anything; nobody has a table of a terabyte in a zip file."""
 
 
-def members_of(path: Path) -> list[zipfile.ZipInfo]:
-    """The files of an archive, without what systems put beside them."""
+def members_of(path: Path, wanted: str = "") -> list[zipfile.ZipInfo]:
+    """The files of an archive, or those that are called so: by the whole name, or else by its last part."""
     try:
         with zipfile.ZipFile(path) as archive:
-            return [info for info in archive.infolist() if not info.is_dir() and not _is_beside(info.filename)]
+            members = [info for info in archive.infolist() if not info.is_dir() and not _is_beside(info.filename)]
     except (zipfile.BadZipFile, OSError, NotImplementedError) as reason:
         raise DataError(f"{str(path)!r} is cut short or damaged ({reason}); copy it again from its source.") from None
+    if not wanted:
+        return members
+    exactly = [info for info in members if info.filename == wanted]
+    return exactly or [info for info in members if PurePosixPath(info.filename).name == wanted]
 
 
 def member_of(path: Path, wanted: str = "") -> zipfile.ZipInfo:
     """The one file of an archive, or the one that was asked for."""
-    members = members_of(path)
-    chosen = [info for info in members if info.filename == wanted or PurePosixPath(info.filename).name == wanted]
-    chosen = chosen if wanted else members
+    chosen = members_of(path, wanted)
     if len(chosen) != 1:
-        names = listed([repr(info.filename) for info in members]) or "no file"
+        names = listed([repr(info.filename) for info in members_of(path)]) or "no file"
         ask = f"there is no {wanted!r}" if wanted else "one is needed"
         raise DataError(
             f"the archive {str(path)!r} has {names}, and {ask}; name one as '{path}?member=NAME', or unpack it first."

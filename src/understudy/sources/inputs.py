@@ -4,29 +4,30 @@ Reads no row, but checks the digest of a file against its manifest. Every input 
 confidential table by :func:`find_provenance`, whatever is called public by :func:`public_provenance`.
 """
 
-import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from functools import reduce
 from operator import or_
-from pathlib import Path
-from typing import Any
+from pathlib import Path, PurePosixPath
+from typing import Any, TypeVar
 
 from understudy.errors import DataError, UnderstudyError
 from understudy.loading import loader
 from understudy.privacy.ledger import Ledger
-from understudy.privacy.provenance import DECLARED, MARK, InputRole, Made, Provenance
+from understudy.privacy.provenance import DECLARED, MARK, InputRole, Made, Provenance, of_several
 from understudy.sources import kinds
-from understudy.sources.archives import members_of, unpacked
+from understudy.sources.archives import members_of, open_member, unpacked
 from understudy.sources.kinds import file_kind
 from understudy.sources.marks import mark_in_statistical, mark_in_workbook
-from understudy.sources.same import files_and_member, refuse_same
+from understudy.sources.same import digest_of_content, files_and_member, refuse_same
 
 _MARK_1 = b"understudy.anonymized"
 """What tables of understudy 0.1 carry."""
 _KIND = b"understudy.kind"
 _MANIFEST, _RECONSTRUCTION = "manifest.json", "reconstruction.json"
+_MOST_TEXT = 1 << 28
+"""A manifest in an archive may say that it unpacks to anything."""
+_Place = TypeVar("_Place", Path, PurePosixPath)
 _PLACES = "places.parquet"
 """A public table that goes with a commuting release; what it is stands in itself."""
 RECONSTRUCTED = Provenance(
@@ -43,9 +44,7 @@ def find_provenance(what: Any, *, member: str = "") -> Provenance:
     """
     if isinstance(what, str | Path):
         files, named = files_and_member(what)
-        joined = reduce(or_, (_of_file(path, named or member) for path in files)) if files else DECLARED
-        # one person may stand in several of them
-        return replace(joined, record_wise=False) if len(files) > 1 and joined.is_release else joined
+        return of_several([_of_file(path, named or member) for path in files])
     import pyarrow as pa
 
     if isinstance(what, pa.Table | pa.RecordBatch):
@@ -67,65 +66,85 @@ def public_provenance(what: Any, role: InputRole, *, confidential: Any = None) -
 
 
 @loader("the table", remedy="copy it again from its source.", error=DataError, quotes=False)
-def _of_file(path: Path, member: str) -> Provenance:
-    beside, name = path.parent / _MANIFEST, path.name
-    if not beside.is_file():
-        beside = path.parent / _RECONSTRUCTION
-    if not beside.is_file():  # a part of a large release lies in the folder of its table
-        beside, name = path.parent.parent / _MANIFEST, f"{path.parent.name}/{path.name}"
-    text, manifest = _beside(beside)
-    ours = isinstance(manifest, dict) and {"release", "ledger"} <= set(manifest)
-    listed = manifest.get("files") if ours or beside.name == _RECONSTRUCTION else None
-    if isinstance(listed, dict):
-        with path.open("rb") as data:
-            digest = "sha256:" + hashlib.file_digest(data, "sha256").hexdigest()
-        if name in listed and digest != listed[name]:
-            raise DataError(
-                f"{str(path)!r} was changed after its release: its digest is not the one in its manifest, so that "
-                "nobody knows what it promises. Take the file as it was released."
-            )
-        if digest in [stated for other, stated in listed.items() if other != _PLACES]:  # under whatever name
-            if beside.name == _RECONSTRUCTION:
-                return RECONSTRUCTED
-            return _as_marked(path, provenance_of_manifest(manifest, text), _metadata(path))
-    return _of_archive(path, member) or _of_metadata(_metadata(path))
+def _of_file(path: Path, member: str = "") -> Provenance:
+    if not _is_archive(path):
+        return _of_content(path, *_beside(path, _text_of))
+    # where no member is named, any of them may be read
+    members = [_of_member(path, info.filename) for info in members_of(path, member)]
+    return reduce(or_, [each for each in members if each.is_release] or [DECLARED])
 
 
-def _beside(path: Path) -> tuple[str, Any]:
-    """What lies beside a table, as text and as plain data; a manifest of ours that is damaged is no absent one."""
+def _is_archive(path: Path) -> bool:
     try:
-        content = path.read_bytes() if path.is_file() else b""
-        return content.decode(), json.loads(content) if content else {}
-    except OSError:
-        return "", {}
-    except ValueError:
-        if b'"release"' in content and b'"statement"' in content:
-            raise DataError(
-                f"{str(path)!r} is a manifest that is cut short or damaged, so that nobody knows what the table beside "
-                "it promises. Take the release as it was published."
-            ) from None
-        return "", {}
-
-
-def _of_archive(path: Path, member: str) -> Provenance | None:
-    """What the file inside an archive is; all that are releases joined, if none is named. None for other files."""
-    try:
-        if file_kind(path) != kinds.ZIP:
-            return None
-        names = [member] if member else [info.filename for info in members_of(path)]
+        return file_kind(path) == kinds.ZIP and bool(members_of(path))
     except DataError:
-        return None  # whoever reads the rows will say what is wrong with the file
-    marks = [mark for name in names if (mark := _of_member(path, name)).is_release]
-    return reduce(or_, marks) if marks else DECLARED
+        return False  # whoever reads the rows will say what is wrong with the file
 
 
 def _of_member(path: Path, name: str) -> Provenance:
+    """By the manifest that is packed with it, or else by the one beside the archive."""
     try:
         inside, folder = unpacked(path, name)
     except DataError:
-        return DECLARED  # whoever reads the rows will say what is wrong with it
+        return DECLARED  # whoever reads the rows will say what is wrong with the file
     with folder:
-        return _of_metadata(_metadata(inside))
+        if _is_archive(inside):
+            return DECLARED  # is not read
+        found = _beside(PurePosixPath(name), lambda place: _text_in(path, place))
+        return _of_content(inside, *(found if found[0] else _beside(path, _text_of)))
+
+
+def _text_of(place: Path) -> str:
+    return place.read_text(encoding="utf-8", errors="replace") if place.is_file() else ""
+
+
+def _text_in(path: Path, place: PurePosixPath) -> str:
+    if not any(info.filename == str(place) and info.file_size < _MOST_TEXT for info in members_of(path)):
+        return ""
+    with open_member(path, str(place)) as data:
+        return data.read().decode("utf-8", errors="replace")
+
+
+def _beside(path: _Place, read: Callable[[_Place], str]) -> tuple[str, str, str]:
+    """What says what a file is: the kind of the manifest, its text, and how it would call the file."""
+    above = path.parent
+    for place, name in (
+        (above / _MANIFEST, path.name),
+        (above / _RECONSTRUCTION, path.name),
+        (above.parent / _MANIFEST, f"{above.name}/{path.name}"),  # a part of a large release
+    ):
+        try:
+            if text := read(place):
+                return place.name, text, name
+        except (OSError, DataError):
+            continue
+    return "", "", path.name
+
+
+def _of_content(path: Path, kind: str, text: str, name: str) -> Provenance:
+    try:
+        manifest = json.loads(text) if text else {}
+    except ValueError:
+        if '"release"' in text and '"statement"' in text:  # a damaged manifest of ours is no absent one
+            raise DataError(
+                f"the manifest beside {path.name!r} is cut short or damaged, so that nobody knows what the table "
+                "promises. Take the release as it was published."
+            ) from None
+        manifest = {}
+    ours = isinstance(manifest, dict) and {"release", "ledger"} <= set(manifest)
+    listed = manifest.get("files") if ours or (kind == _RECONSTRUCTION and isinstance(manifest, dict)) else None
+    if isinstance(listed, dict):
+        digest = "sha256:" + digest_of_content(path)
+        if name in listed and digest != listed[name]:
+            raise DataError(
+                f"{path.name!r} was changed after its release: its digest is not the one in its manifest, so that "
+                "nobody knows what it promises. Take the file as it was released."
+            )
+        if digest in [stated for other, stated in listed.items() if other != _PLACES]:  # under whatever name
+            if kind == _RECONSTRUCTION:
+                return RECONSTRUCTED
+            return _as_marked(path, provenance_of_manifest(manifest, text), _metadata(path))
+    return _of_metadata(_metadata(path))
 
 
 def _metadata(path: Path) -> Mapping[bytes, bytes]:
@@ -152,7 +171,7 @@ def _as_marked(path: Path, stated: Provenance, metadata: Mapping[bytes, bytes]) 
     """A manifest is easily edited; the mark in the table, whose digest it states, is not."""
     if MARK in metadata and other_than_marked(stated, _of_metadata(metadata)):
         raise DataError(
-            f"{str(path)!r} says of itself something else than the manifest beside it: one of them was changed after "
+            f"{path.name!r} says of itself something else than the manifest beside it: one of them was changed after "
             "the release, so that nobody knows what it promises. Take the release as it was published."
         )
     return stated

@@ -2,6 +2,7 @@
 
 import hashlib
 from gzip import GzipFile
+from io import BufferedReader
 from pathlib import Path
 from typing import IO, Any
 
@@ -28,7 +29,7 @@ def files_of(what: Any) -> list[Path]:
 
 
 def files_and_member(what: Any) -> tuple[list[Path], str]:
-    """The same, and which file inside an archive the address names; empty where it names none."""
+    """The same, and which file of an archive the address names; empty where it names none."""
     if not isinstance(what, str | Path) or "://" in str(what):
         return [], ""
     try:
@@ -46,36 +47,41 @@ def _is_same(confidential: Any, public: Any) -> bool:
     first, second = database_of(str(confidential)), database_of(str(public))
     if first is not None and second is not None:  # a table that was named beside the address is not known here
         return first[0] == second[0] and (first[1] == second[1] or None in (first[1], second[1]))
-    (mine, my_member), (theirs, their_member) = files_and_member(confidential), files_and_member(public)
-    return any(_is_same_file(one, my_member, other, their_member) for one in mine for other in theirs)
+    mine, theirs = files_and_member(confidential), files_and_member(public)
+    return any(_is_same_file(first, mine[1], second, theirs[1]) for first in mine[0] for second in theirs[0])
 
 
-def _is_same_file(first: Path, my_member: str, second: Path, their_member: str) -> bool:
+def _is_same_file(first: Path, in_first: str, second: Path, in_second: str) -> bool:
     try:
-        if first.samefile(second):
+        is_archive = ZIP in (file_kind(first), file_kind(second))
+        if first.samefile(second) and not is_archive:
             return True
-        is_packed = any(is_compressed(path) or file_kind(path) == ZIP for path in (first, second))
-        if not is_packed and first.stat().st_size != second.stat().st_size:
-            return False
-        return not _digests(first, my_member).isdisjoint(_digests(second, their_member))
+        is_packed = is_archive or is_compressed(first) or is_compressed(second)
+        may_agree = is_packed or first.stat().st_size == second.stat().st_size
+        return may_agree and not _contents(first, in_first).isdisjoint(_contents(second, in_second))
     except (OSError, EOFError, DataError):
         return False
 
 
-def _digests(path: Path, member: str) -> set[bytes]:
-    """Of the content, however it is packed; of an archive of which no file is named, of all that it holds."""
+def _contents(path: Path, member: str = "") -> set[str]:
+    """Digests of what is in a file, however it is packed: of all files of an archive, where none of them is named."""
     if file_kind(path) != ZIP:
-        with open_bytes(path) as data:
-            return {_digest(data)}
-    digests = set()
-    for name in [member] if member else [info.filename for info in members_of(path)]:
-        with open_member(path, name) as inside:
-            digests.add(_digest(inside))
-    return digests
+        return {digest_of_content(path)}
+    found = set()
+    for info in members_of(path, member):
+        with open_member(path, info.filename) as data:
+            found.add(_digest(data))
+    return found
 
 
-def _digest(data: IO[bytes] | GzipFile) -> bytes:
+def digest_of_content(path: Path) -> str:
+    """Of a file as it is, or of what was gzipped in it."""
+    with open_bytes(path) as data:
+        return _digest(data)
+
+
+def _digest(data: IO[bytes] | GzipFile | BufferedReader) -> str:
     digest = hashlib.sha256()
     while piece := data.read(1 << 20):
         digest.update(piece)
-    return digest.digest()
+    return digest.hexdigest()

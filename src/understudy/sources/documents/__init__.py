@@ -18,6 +18,7 @@ from understudy.sources import kinds
 from understudy.sources.documents import csvw, ddi, frictionless, nist
 from understudy.sources.documents.variables import Variable, left_out
 from understudy.sources.kinds import file_kind
+from understudy.sources.marks import mark_in_statistical
 
 _MOST_BYTES = 1 << 26
 """No description of a table is larger than 64 MiB."""
@@ -32,6 +33,8 @@ class Document:
     variables: Sequence[Variable] = field(repr=False)
     title: str = ""
     file: FileReading = FileReading()
+    of_release: bool = False
+    """Whether it goes with a release of ours: then its levels may be drafted or bought, and it cannot say so."""
 
 
 @loader("the document", remedy="copy it again from its source.", error=DataError)
@@ -54,6 +57,11 @@ def draft_from_document(
     if not place.is_file():
         raise DataError(f"there is no file {str(path)!r}; check the path.")
     document = read_document(place, table)
+    if document.of_release:
+        raise DataError(
+            f"{str(path)!r} goes with a release of understudy, whose levels may have been read from the data or bought "
+            "at a price; this document cannot say so. Use the codebook.toml of that release, which does."
+        )
     names = [variable.name for variable in document.variables]
     if not names or not all(names) or len(set(names)) != len(names):
         raise DataError(f"{str(path)!r} describes no table: it needs variables, each with a name of its own.")
@@ -94,7 +102,12 @@ def read_document(path: Path, table: str | None = None) -> Document:
     if content.lstrip(b"\xef\xbb\xbf\xff\xfe\x00 \t\r\n").startswith((b"<", b"<\x00")):
         root = ddi.read_xml(path, content)
         if ddi.is_ddi(root):
-            return Document(form="DDI-Codebook", variables=ddi.variables_of(root), title=ddi.title_of(root))
+            return Document(
+                form="DDI-Codebook",
+                variables=ddi.variables_of(root),
+                title=ddi.title_of(root),
+                of_release=ddi.is_of_release(root),
+            )
         raise DataError(f"{str(path)!r} is XML, but no DDI-Codebook (its root is no codeBook); give one, or the data.")
     document = _json(path)
     if isinstance(document, dict):
@@ -103,7 +116,13 @@ def read_document(path: Path, table: str | None = None) -> Document:
             return Document(form="CSVW metadata", variables=variables, file=file, title=_title(document))
         if frictionless.is_frictionless(document):
             variables, file = frictionless.variables_of(document, table)
-            return Document(form="Frictionless schema", variables=variables, file=file, title=_title(document))
+            return Document(
+                form="Frictionless schema",
+                variables=variables,
+                file=file,
+                title=_title(document),
+                of_release=frictionless.is_of_release(document),
+            )
         if nist.is_nist(document):
             return Document(form="NIST data dictionary", variables=nist.variables_of(document))
     raise DataError(
@@ -131,6 +150,7 @@ def _dictionary(path: Path) -> Document:
         form=f"dictionary of a {path.suffix.lower()} file, no row read",
         variables=variables,
         title=(metadata.file_label or "").strip(),
+        of_release=bool(mark_in_statistical(path)),
     )
 
 

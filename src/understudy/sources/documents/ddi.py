@@ -43,6 +43,11 @@ def is_ddi(root: ET.Element) -> bool:
     return _plain(root.tag) == "codeBook"
 
 
+def is_of_release(root: ET.Element) -> bool:
+    """Whether it is in the passport of a release of ours."""
+    return any(_plain(item.tag) == "IDNo" and item.get("agency") == "understudy" for item in root.iter())
+
+
 def title_of(root: ET.Element) -> str:
     """The title of the study."""
     return next((_text(item) for item in root.iter() if _plain(item.tag) == "titl" and _text(item)), "")

@@ -17,6 +17,12 @@ def is_frictionless(document: Mapping[str, Any]) -> bool:
     return isinstance(document.get("fields"), list) or isinstance(document.get("resources"), list)
 
 
+def is_of_release(document: Mapping[str, Any]) -> bool:
+    """Whether it is in the passport of a release of ours, which lists the manifest and the codebook."""
+    listed = [item.get("path") for item in document.get("resources", []) if isinstance(item, dict)]
+    return "manifest.json" in listed and "codebook.toml" in listed
+
+
 def variables_of(document: Mapping[str, Any], table: str | None) -> tuple[list[Variable], FileReading]:
     """The fields of the one table, or of the one that was named, and how its file is read."""
     resource: Mapping[str, Any] = {"schema": document}
