@@ -174,6 +174,19 @@ def test_a_model_cuts_no_record_of_its_own_domain(question):
         assert (cut_vectors(vectors, lengths) == vectors).all()
 
 
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_record_moves_no_other_records_vector(question):
+    """Of every cell the same slot and vector, whichever cells lie beside it and in whatever order."""
+    plan = plan_answer(parse_question(question, BOOK), BOOK, epsilon=1.0)
+    cells = all_cells(plan)
+    for rule, _, _ in rules_of(plan):
+        slots, vectors = rule(cells)
+        for some in (np.arange(len(cells))[::-1], np.arange(1, len(cells), 3), *np.arange(len(cells))[-5:, None]):
+            own_slots, own_vectors = rule(cells[some])
+            assert (own_slots == slots[some]).all()
+            assert (own_vectors == vectors[some]).all()
+
+
 def one_cell(counts):
     return Secret(CountTable.dense(("c",), np.array(counts, dtype=np.int64)))
 
