@@ -7,16 +7,13 @@ confidential table by :func:`find_provenance`, whatever is called public by :fun
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import replace
-from functools import reduce
-from operator import or_
 from pathlib import Path
 from typing import Any
 
 from understudy.errors import DataError, UnderstudyError
 from understudy.loading import loader
 from understudy.privacy.ledger import Ledger
-from understudy.privacy.provenance import DECLARED, MARK, InputRole, Made, Provenance
+from understudy.privacy.provenance import DECLARED, MARK, InputRole, Made, Provenance, of_several
 from understudy.sources import kinds
 from understudy.sources.archives import unpacked
 from understudy.sources.kinds import file_kind
@@ -39,10 +36,7 @@ RECONSTRUCTED = Provenance(
 def find_provenance(what: Any) -> Provenance:
     """What a file, a glob of files, an Arrow table or a pandas frame is; several files are joined."""
     if isinstance(what, str | Path):
-        files = files_of(what)
-        joined = reduce(or_, map(_of_file, files)) if files else DECLARED
-        # one person may stand in several of them
-        return replace(joined, record_wise=False) if len(files) > 1 and joined.is_release else joined
+        return of_several([_of_file(file) for file in files_of(what)])
     import pyarrow as pa
 
     if isinstance(what, pa.Table | pa.RecordBatch):
