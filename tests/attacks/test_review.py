@@ -11,14 +11,16 @@ import pyarrow.parquet
 import pytest
 
 from understudy import verify
-from understudy.codebook import Codebook
+from understudy.codebook import Categorical, Codebook, LinkedCodebook, LinkedTable
 from understudy.errors import DataError, RefusalError, UnderstudyError
+from understudy.histories.recipe import Histories
 from understudy.mechanisms.stream import Stream
 from understudy.privacy.account import Account, remember_look
 from understudy.privacy.guarantees import Neighbours
-from understudy.privacy.provenance import InputRole
+from understudy.privacy.provenance import InputRole, Made, Provenance
 from understudy.sources import open_source
 from understudy.sources.inputs import find_provenance, public_provenance
+from understudy.sources.linked import open_linked
 from understudy.synth.ranged import synthesize_parts
 from understudy.synth.registry import METHODS
 from understudy.synth.seeds import PublicSeeds, RealSeeds
@@ -207,6 +209,28 @@ def test_two_anonymised_copies_of_the_same_people_are_not_record_wise(tmp_path, 
         recipe.fit(open_source(data, book), quasi=["sex"]).write(tmp_path / name)
     source = open_source(str(tmp_path / "an*" / "anonymized.parquet"), book)
     assert not marginals().fit(source).sample(10).manifest.total.is_formal
+
+
+def test_one_anonymised_release_as_two_linked_tables_is_not_record_wise(tmp_path):
+    """The same record stands in both, and its key may have been changed: the price of a person holds for nobody."""
+    mark = Provenance(made=Made.ANONYMIZED, release="one", record_wise=True, real_records=True).mark()
+    table = pa.table({"id": ["1", "2"], "of": ["1", "1"], "sex": ["F", "M"], "ward": ["A", "B"]})
+    pyarrow.parquet.write_table(table.replace_schema_metadata(mark), tmp_path / "one.parquet")
+    persons = LinkedTable(
+        name="persons", key="id", book=Codebook(columns=(Categorical(name="sex", levels=("F", "M")),))
+    )
+    stays = LinkedTable(
+        name="stays",
+        parent="persons",
+        parent_key="of",
+        cap=2,
+        book=Codebook(columns=(Categorical(name="ward", levels=("A", "B")),)),
+    )
+    book = LinkedCodebook(tables=(persons, stays))
+    source = open_linked({"persons": tmp_path / "one.parquet", "stays": tmp_path / "one.parquet"}, book)
+    assert source.provenance.made is Made.ANONYMIZED
+    assert not source.provenance.record_wise
+    assert not Histories(epsilon=1.0, delta=1e-6).fit(source).quote(10).total.is_formal
 
 
 def test_odd_pandas_metadata_is_no_mistake_of_ours(tmp_path):

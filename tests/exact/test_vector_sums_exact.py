@@ -14,7 +14,13 @@ from understudy.answers.models import ModelMethod
 from understudy.answers.quantiles import tree_over
 from understudy.codebook import Categorical, Codebook, Continuous, Integer
 from understudy.errors import ParameterError
-from understudy.mechanisms.gaussian_measurements import GaussianMeasurements, gaussian_sums_event
+from understudy.mechanisms.discrete_gaussian import LEAST_VARIANCE
+from understudy.mechanisms.gaussian_measurements import (
+    MOST_COPIES,
+    GaussianMeasurements,
+    gaussian_measurements_event,
+    gaussian_sums_event,
+)
 from understudy.mechanisms.stream import Stream
 from understudy.mechanisms.vector_sums import (
     Lengths,
@@ -174,6 +180,19 @@ def test_a_model_cuts_no_record_of_its_own_domain(question):
         assert (cut_vectors(vectors, lengths) == vectors).all()
 
 
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_record_moves_no_other_records_vector(question):
+    """Of every cell the same slot and vector, whichever cells lie beside it and in whatever order."""
+    plan = plan_answer(parse_question(question, BOOK), BOOK, epsilon=1.0)
+    cells = all_cells(plan)
+    for rule, _, _ in rules_of(plan):
+        slots, vectors = rule(cells)
+        for some in (np.arange(len(cells))[::-1], np.arange(1, len(cells), 3), *np.arange(len(cells))[-5:, None]):
+            own_slots, own_vectors = rule(cells[some])
+            assert (own_slots == slots[some]).all()
+            assert (own_vectors == vectors[some]).all()
+
+
 def one_cell(counts):
     return Secret(CountTable.dense(("c",), np.array(counts, dtype=np.int64)))
 
@@ -207,3 +226,36 @@ def test_a_declared_delta_never_makes_noise_louder():
     assert isinstance(
         quieter_event(VectorSums, Lengths(moved=4, squared=16), epsilon=1.0, delta=1e-6, neighbours=AR), VectorSums
     )
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-50), (0.01, 1e-300), (1e-5, 1e-6), (1e9, 1e-6)])
+def test_a_declared_delta_that_helps_nothing_is_left_unused(epsilon, delta):
+    """Noise that could not be drawn, or is not proved, would else be refused, perhaps after it was paid for."""
+    lengths = Lengths(moved=100, squared=4)
+    assert isinstance(quieter_event(VectorSums, lengths, epsilon=epsilon, delta=delta, neighbours=AR), VectorSums)
+
+
+def test_sums_take_as_many_units_as_were_paid_for():
+    """Units of joined noise are not added up one by one, so that there may be more of them than copies of a table."""
+    event = gaussian_sums_event(epsilon=2_000.0, delta=1e-6, neighbours=AR)
+    assert event.units > MOST_COPIES
+    released = noisy_vector_sums(
+        one_cell([5, 1]),
+        lambda codes: (np.zeros(len(codes), np.int64), np.ones((len(codes), 1), np.int64)),
+        slots=1,
+        width=1,
+        lengths=Lengths(moved=1, squared=1),
+        event=event,
+        stream=Stream.seeded(1),
+    )
+    assert abs(float(released.values[0, 0]) - 6) < 10 * released.normal
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-6), (20.0, 1e-9), (3.0, 0.4)])
+def test_units_that_are_passed_over_could_not_have_been_joined(epsilon, delta):
+    events = (
+        gaussian_measurements_event(epsilon=epsilon, delta=delta, units=1 << bits, neighbours=AR)
+        for bits in range(10, 40, 2)
+    )
+    first = next(event for event in events if event.variance >= LEAST_VARIANCE)
+    assert gaussian_sums_event(epsilon=epsilon, delta=delta, neighbours=AR) == first

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 import understudy as us
 from understudy.answers import Answer, parse_question, plan_answer
+from understudy.answers.design import design_of
 from understudy.answers.intervals import reach
-from understudy.answers.question import canonical_formula
+from understudy.answers.question import Question, canonical_formula
 from understudy.codebook import Categorical, Codebook, Continuous, Integer, Ordinal, PersonUnit, Role, Text
 from understudy.codebook.columns import Origin
 from understudy.codebook.declare import declare_text
@@ -121,7 +122,12 @@ REFUSED = {
     "logistic sex == 'F' ~ sex": "perfect separation",
     "linear charge ~ age + I(2 * age)": "follows from",
     "linear charge ~ " + " + ".join(f"I(age ** {k})" for k in range(1, 201)): "characters",
-    "linear charge ~ " + " + ".join(f"np.power(age,{k})" for k in range(1, 60)): "coefficients",
+    "linear charge ~ " + " + ".join(f"I(age > {k})" for k in range(1, 60)): "coefficients",
+    "linear charge ~ " + "*".join(["age", "region", "sex", "grade"] * 5): "coefficients",
+    "linear charge ~ C(age * region)": "cannot be computed",
+    "linear charge ~ C(grade + age % 7)": "levels of several columns",
+    "linear charge ~ I(age - age[0])": "age[0]",
+    "linear charge ~ I((center)(age))": "center",
     "linear age ~ C(charge)": "coefficients",
     "mean of age \x00": "control",
 }
@@ -304,6 +310,18 @@ def test_no_refusal_depends_on_the_records(question, rows):
     assert [figure.name for figure in figures] == [figure.name for figure in full]
     for figure in figures:
         assert figure.refused is not None or np.isfinite([figure.estimate, figure.low, figure.high, figure.error]).all()
+
+
+@pytest.mark.parametrize(
+    ("right", "told"),
+    [("I(age - age[0])", "several records at once"), ("I((center)(age))", "several records at once"),
+     ("C(grade * (age % 7))", "levels of several columns")],
+)  # fmt: skip
+def test_terms_follow_from_one_record_alone_whatever_a_formula_admits(right, told):
+    """Where one record moved the terms of others, no length of its own vector would bound what it moves."""
+    question = Question(text="", kind="linear", columns=("age", "charge", "grade"), formula=f"charge ~ {right}")
+    with pytest.raises(ParameterError, match=told):
+        design_of(question, BOOK)
 
 
 def test_perfect_separation_in_the_records_is_an_answer_like_any_other():

@@ -27,6 +27,8 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 MOST_TERMS = 40
 """Coefficients of one model: the noise of each grows with the square of their number."""
+_MOST_MADE = 1_000
+"""Columns that the terms may make of public values before they are counted."""
 _CORNERS, _FRAME = 5, 20_000
 _LEARNED = re.compile(r"(?<![\w.])(center|standardize|bs|cr)\s*\(")
 
@@ -149,9 +151,7 @@ def _design_of(kind: str, formula: str, columns: tuple[str, ...], book: Codebook
             f"`formula` is {formula[:120]!r}; {learned[1]} learns numbers from the data, which nobody would pay for. "
             "Write the numbers out, as in I(age - 50)."
         )
-    if right.count("+") >= 4 * MOST_TERMS:
-        raise _too_many(formula, right.count("+") + 1)
-    explained, terms = mentioned_in(book, left), _mentioned(book, right)
+    explained, terms = mentioned_in(book, left), mentioned_in(book, right)
     if len(explained) != 1:
         raise ParameterError(
             f"the left side of {formula[:120]!r} names {', '.join(explained)}; explain one column, as in charge ~ age."
@@ -165,10 +165,6 @@ def _design_of(kind: str, formula: str, columns: tuple[str, ...], book: Codebook
     numbers = frozenset(name for name in read if isinstance(book.column(name), Number))
     grid = Grid(book=book, columns=columns, fine=numbers)
     return _made(kind, formula, grid, explained[0], left, right, terms, read)
-
-
-def _mentioned(book: Codebook, right: str) -> tuple[str, ...]:
-    return mentioned_in(book, right)
 
 
 def _made(
@@ -188,7 +184,7 @@ def _made(
         answers = _response(kind, formula, grid, explained, left)
         frame = _frame(grid, _corners({name: sizes[name] for name in terms}))
         try:
-            made = right_side(frame, right)
+            made = right_side(frame, right, most=_MOST_MADE)
         except (PatsyError, DataError, ArithmeticError) as reason:
             raise ParameterError(f"the right side {right[:120]!r} cannot be computed ({first_line(reason)}).") from None
     info, matrix = made.design_info, np.asarray(made, dtype=np.float64)
@@ -204,6 +200,7 @@ def _made(
             f"`formula` is {formula[:120]!r}; a function in it has no number for some declared value, such as the "
             "logarithm of 0. Use one that has, such as np.log1p."
         )
+    _refuse_what_looks_around(formula, grid.book, info, frame, matrix)
     free = estimable(matrix)
     if not free.all():
         odd = [name for name, ok in zip(names, free, strict=True) if not ok]
@@ -246,6 +243,30 @@ def _made(
         response_half=spread,
         read=read,
     )
+
+
+def _refuse_what_looks_around(formula: str, book: Codebook, info: Any, frame: Any, matrix: Floats) -> None:
+    """A record's terms must follow from that record alone, whatever other records there are.
+
+    Formulas admit nothing else (``check_formula``); this tries it on public values. Levels that a formula makes itself
+    are known beforehand where they come from one column, all of whose values are in the frame.
+    """
+    from patsy import build_design_matrices
+
+    for factor, facts in info.factor_infos.items():
+        made_up = facts.type == "categorical" and tuple(facts.categories) != (False, True)
+        if made_up and len(mentioned_in(book, factor.code)) > 1:
+            raise ParameterError(
+                f"`formula` is {formula[:120]!r}; {factor.code} makes levels of several columns, and which of them "
+                "occur is not public. Multiply the columns as terms, as in C(a):C(b)."
+            )
+    for rows in (slice(None, None, -1), slice(-1, None)):
+        (again,) = build_design_matrices([info], frame.iloc[rows].reset_index(drop=True))
+        if not np.array_equal(np.asarray(again), matrix[rows]):
+            raise ParameterError(
+                f"`formula` is {formula[:120]!r}; a function in it looks at several records at once. Use functions of "
+                "one value, such as np.log."
+            )
 
 
 def _too_many(formula: str, number: int) -> ParameterError:

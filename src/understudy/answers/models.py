@@ -146,7 +146,9 @@ class ModelMethod:
         if not len(kept):  # nobody is asked about: there is nothing to lay out
             return slots, vectors
         terms, answers = self.design.scaled(codes[kept]), self.design.answers(codes[kept])
-        chance = 1 / (1 + np.exp(-np.clip(terms @ beta, -500, 500)))
+        # term by term: a product of matrices may round a record's sum by what lies beside it
+        expected = sum((column * weight for column, weight in zip(terms.T, beta, strict=True)), np.zeros(len(kept)))
+        chance = 1 / (1 + np.exp(-np.clip(expected, -500, 500)))
         left = answers if self.is_linear else answers - chance
         whole = np.rint(measurement.units * layout.numbers(terms, left, chance)).astype(np.int64)
         # what rounding adds beyond the length is taken from the largest number, where it is the least

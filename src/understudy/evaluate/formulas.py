@@ -6,11 +6,13 @@ be called like something that Python can call or reach by a point (``open``, ``x
 point follows ``np`` alone.
 """
 
+import ast
 import io
 import keyword
+import math
 import re
 import tokenize
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,15 +24,22 @@ from understudy.extras import need
 
 Floats = npt.NDArray[np.float64]
 
-_TERMS = frozenset({"C", "I", "Q", "Treatment", "Sum", "Poly", "Diff", "Helmert", "bs", "cr", "center", "standardize"})
+_CONTRASTS = frozenset({"Treatment", "Sum", "Poly", "Diff", "Helmert"})
+_TERMS = _CONTRASTS | {"C", "I", "Q", "bs", "cr", "center", "standardize"}
 _SETTINGS = frozenset({"reference", "levels", "df", "degree"})
 _NUMBERS = frozenset({"abs", "exp", "log", "log10", "log1p", "log2", "maximum", "minimum", "power", "sign", "sqrt"})
-_WORDS = frozenset({"and", "or", "not", "in", "True", "False"})
+_WORDS = frozenset({"True", "False"})
 _PLAIN = {tokenize.STRING, tokenize.NUMBER, tokenize.OP}
 _STRANGE = {"@", ";", ":=", "->", "!", "$", "?", "{", "}", "<<", ">>"}
-_SMALL = re.compile(r"(\d|10)(\.\d{0,6})?")
-_MOST_NESTED = 4
-"""Powers of something else than a name: each may raise the one before."""
+_NODES = (ast.Name, ast.Constant, ast.Attribute, ast.Call, ast.keyword, ast.Tuple, ast.List, ast.Compare, ast.BinOp,
+          ast.UnaryOp, ast.operator, ast.unaryop, ast.cmpop, ast.Load)  # fmt: skip
+_OF_TWO = frozenset({"maximum", "minimum", "power"})
+_MOST_POWER, _MOST_NESTED = 10, 4
+"""Exponents, and powers of something else than a name: each may raise the one before."""
+_SPLINES, _MOST_KNOTS = ("bs", "cr"), 100
+_NAMING = (ast.Name, ast.Constant)
+MOST_COLUMNS = 4_096
+"""Coefficients that the right side of a formula may make."""
 _QUIET = {tokenize.NEWLINE, tokenize.NL, tokenize.ENDMARKER, tokenize.INDENT, tokenize.DEDENT}
 
 
@@ -41,18 +50,8 @@ def check_formula(formula: str, columns: Collection[str]) -> None:
     """
     if "\n" in formula or "\r" in formula:
         raise _refused(formula, "a line break")
-    try:
-        tokens = [
-            token for token in tokenize.generate_tokens(io.StringIO(formula).readline) if token.type not in _QUIET
-        ]
-    except (tokenize.TokenError, SyntaxError, IndentationError):
-        # not left to the reader of formulas, which may find the parts of it whole
-        raise ParameterError(
-            f"`formula` is {formula[:120]!r}; a bracket or a quote in it has no partner. Close what is open."
-        ) from None
+    tokens = _tokens_of(formula)
     texts = ["", "", *(token.string for token in tokens), "", ""]
-    _check_powers(formula, texts)
-    _check_repetitions(formula, texts)
     for place, token in enumerate(tokens, start=2):
         text = token.string
         if token.type == tokenize.NAME:
@@ -61,43 +60,94 @@ def check_formula(formula: str, columns: Collection[str]) -> None:
             raise _refused(formula, text[:40])
         elif text.strip() and (token.type not in _PLAIN or text in _STRANGE):
             raise _refused(formula, repr(text))
+    _check_tree(formula, _tree_of(formula, tokens))
 
 
-def _check_powers(formula: str, texts: Sequence[str]) -> None:
+def _tokens_of(formula: str) -> list[tokenize.TokenInfo]:
+    try:
+        return [token for token in tokenize.generate_tokens(io.StringIO(formula).readline) if token.type not in _QUIET]
+    except (tokenize.TokenError, SyntaxError, IndentationError):
+        # not left to the reader of formulas, which may find the parts of it whole
+        raise ParameterError(
+            f"`formula` is {formula[:120]!r}; a bracket or a quote in it has no partner. Close what is open."
+        ) from None
+
+
+def _tree_of(side: str, tokens: Iterable[tokenize.TokenInfo]) -> ast.expr:
+    """A side of a formula as Python reads it, ``a:b`` as ``a @ b``."""
+    try:
+        text = " ".join("@" if token.string == ":" else token.string for token in tokens)
+        return ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise ParameterError(
+            f"`formula` is {side[:120]!r}, which cannot be read. Write terms with signs between them, as in age + sex."
+        ) from None
+
+
+def _check_tree(formula: str, tree: ast.expr) -> None:
+    """Hold what is computed against a list: every record by itself, and nothing that takes memory without end.
+
+    A part of a column (``age[0]``) would let one record see another. Texts are compared or stand in functions, lists in
+    functions alone: ``(0,) * 9999999999`` asks for more memory than there is, and so does ``'%9999999999d' % 1``.
+    """
+    powers = 0
+    for node in ast.walk(tree):
+        inside = list(ast.iter_child_nodes(node))
+        if not isinstance(node, _NODES):
+            raise _refused(formula, repr(ast.unparse(node)[:40]))
+        if isinstance(node, ast.Call):
+            _check_call(formula, node)
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
+            powers += not isinstance(node.left, ast.Name)
+            _check_exponent(formula, node.right if powers <= _MOST_NESTED else None)
+        elif isinstance(node, ast.BinOp | ast.UnaryOp | ast.Compare) and any(
+            _is_list(each) or (_is_text(each) and not isinstance(node, ast.Compare)) for each in inside
+        ):
+            raise ParameterError(
+                f"`formula` is {formula[:120]!r}; a text or a list in it stands where a number belongs. Compare texts, "
+                "as in sex == 'F', and leave lists out."
+            )
+
+
+def _check_call(formula: str, call: ast.Call) -> None:
+    """A listed function that is called by its name, with as many values as it has."""
+    named = call.func.id if isinstance(call.func, ast.Name) else None
+    numeric = call.func.attr if isinstance(call.func, ast.Attribute) else None
+    settings = [*call.args[1:], *(each.value for each in call.keywords)]
+    fits = all(each.arg in _SETTINGS for each in call.keywords)
+    if numeric is not None or named == "I":
+        fits &= len(call.args) == 1 + (numeric in _OF_TWO) and not call.keywords
+        fits &= not any(_is_list(each) or _is_text(each) for each in call.args)
+    elif named in _SPLINES:
+        fits &= all(_is_list(each) or _small(each, most=_MOST_KNOTS) for each in settings)
+    else:
+        fits &= named in _TERMS
+    if not fits:
+        raise _refused(formula, repr(ast.unparse(call)[:40]))
+    if numeric == "power":
+        _check_exponent(formula, call.args[1])
+
+
+def _check_exponent(formula: str, exponent: ast.expr | None) -> None:
     """Exponents are small numbers as they stand: 9**9**9 would be computed for days, in whole numbers without end."""
-    nested = 0
-    for place, text in enumerate(texts):
-        if text != "**":
-            continue
-        signed = texts[place + 1] in ("-", "+")
-        exponent, after = texts[place + 1 + signed : place + 3 + signed]
-        nested += not texts[place - 1].isidentifier()
-        if not _SMALL.fullmatch(exponent) or after == "**" or nested > _MOST_NESTED:
-            raise ParameterError(
-                f"`formula` is {formula[:120]!r}; after ** stands a number up to 10, and no further power."
-            )
+    if isinstance(exponent, ast.UnaryOp):
+        exponent = exponent.operand
+    if not _small(exponent, most=_MOST_POWER):
+        raise ParameterError(
+            f"`formula` is {formula[:120]!r}; after ** stands a number up to {_MOST_POWER}, and no further power."
+        )
 
 
-def _check_repetitions(formula: str, texts: Sequence[str]) -> None:
-    """A text or a list is not multiplied: (0,) * 9999999999 would ask for more memory than there is."""
-    open_at: list[int] = []
-    lists: set[int] = set()
-    for place, text in enumerate(texts):
-        if text in ("(", "["):
-            open_at.append(place)
-        elif text == "," and open_at and (texts[open_at[-1]] == "[" or not texts[open_at[-1] - 1].isidentifier()):
-            lists.add(open_at[-1])
-        elif text in (")", "]") and open_at:
-            begin = open_at.pop()
-            wraps = place - 1 in lists or texts[place - 1][:1] in ("'", '"')  # brackets around one, not a call
-            if text == "]" or begin in lists or (wraps and not texts[begin - 1].isidentifier()):
-                lists |= {begin, place}
-    for place, text in enumerate(texts):
-        beside = [place - 1, place + 1] if text == "*" else []
-        if any(each in lists or texts[each][:1] in ("'", '"') for each in beside):
-            raise ParameterError(
-                f"`formula` is {formula[:120]!r}; a text or a list in it is multiplied. Leave that out."
-            )
+def _small(node: ast.AST | None, *, most: int) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, int | float) and 0 <= node.value <= most
+
+
+def _is_text(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def _is_list(node: ast.AST) -> bool:
+    return isinstance(node, ast.Tuple | ast.List)
 
 
 def _check_name(formula: str, around: Sequence[str], columns: Collection[str]) -> None:
@@ -112,8 +162,8 @@ def _check_name(formula: str, around: Sequence[str], columns: Collection[str]) -
         allowed = False
     elif after == "(" and text not in _WORDS:
         allowed = text in _TERMS
-    else:
-        allowed = text in _TERMS | _SETTINGS | _WORDS | {"np"} or text in columns
+    else:  # a function that is named without being called could be called in some other way
+        allowed = text in _CONTRASTS | _SETTINGS | _WORDS | {"np"} or text in columns
     if not allowed or (keyword.iskeyword(text) and text not in _WORDS):
         raise _refused(formula, repr(text))
 
@@ -156,7 +206,7 @@ def left_side(frame: Any, left: str, *, kind: str, called: str, formula: str) ->
         made = dmatrix(
             f"0 + I({left})", frame, EvalEnvironment([{"np": np}]), return_type="dataframe", NA_action="raise"
         )
-    except (PatsyError, TypeError, ValueError) as reason:
+    except (PatsyError, TypeError, ValueError, RecursionError) as reason:
         raise ParameterError(
             f"the left side of {formula!r} cannot be computed ({first_line(reason)}); write a column with an order, "
             "or a comparison such as charge > 25000 or sex == 'F'."
@@ -179,18 +229,59 @@ def left_side(frame: Any, left: str, *, kind: str, called: str, formula: str) ->
     return values
 
 
-def right_side(frame: Any, right: str) -> Any:
-    """The terms of a model as a frame, one column for each coefficient."""
+def right_side(frame: Any, right: str, *, most: int = MOST_COLUMNS) -> Any:
+    """The terms of a model as a frame, one column for each coefficient; what would make too many is refused."""
     need("patsy", extra="report", what="a formula")
     from patsy import EvalEnvironment, PatsyError, dmatrix
 
     try:
+        columns = _columns_at_most(_tree_of(right, _tokens_of(right)), frame)
+    except RecursionError:
+        columns = math.inf
+    if columns > most:
+        raise ParameterError(
+            f"the right side {right[:120]!r} may make more than {most:,} coefficients, all products of levels counted. "
+            "Name fewer terms, or columns of fewer levels."
+        )
+    try:
         return dmatrix(right, frame, EvalEnvironment([{"np": np}]), return_type="dataframe", NA_action="raise")
-    except (PatsyError, TypeError, ValueError) as reason:
+    except (PatsyError, TypeError, ValueError, RecursionError) as reason:
         raise ParameterError(
             f"the right side {right!r} cannot be computed ({first_line(reason)}); name columns of the tables, as in "
             'age + sex, and write Q("a name") for names with spaces or dots.'
         ) from None
+
+
+def _columns_at_most(tree: ast.expr, frame: Any) -> float:
+    """Of the design of some terms, counted before anything is made: a*b*c*... doubles it with every name."""
+    if isinstance(tree, ast.UnaryOp):
+        return _columns_at_most(tree.operand, frame)
+    if isinstance(tree, ast.Compare):  # signs of terms beside it part it: a*b > 3 are a and b > 3
+        parts = [
+            _columns_at_most(each, frame) for each in (tree.left, *tree.comparators) if isinstance(each, ast.BinOp)
+        ]
+        return 2 * math.prod(1 + part for part in parts)
+    if not isinstance(tree, ast.BinOp):
+        return _columns_of(tree, frame)
+    first, second = (min(_columns_at_most(each, frame), 1e9) for each in (tree.left, tree.right))
+    if isinstance(tree.op, ast.Pow):
+        together = tree.right.value if isinstance(tree.right, ast.Constant) else 1
+        return sum(first**number / math.factorial(number) for number in range(1, int(together) + 1))
+    if isinstance(tree.op, ast.MatMult):
+        return first * second
+    return first + second + (0 if isinstance(tree.op, ast.Add | ast.Sub | ast.Div) else first * second)
+
+
+def _columns_of(factor: ast.expr, frame: Any) -> float:
+    """Of one factor: its levels, where it has some, or what a spline is given."""
+    inside = list(ast.walk(factor))
+    texts = {getattr(node, "id", getattr(node, "value", None)) for node in inside if isinstance(node, _NAMING)}
+    if texts & set(_SPLINES):
+        return 4 + sum(node.value.real for node in inside if _small(node, most=_MOST_KNOTS))
+    of_levels = [
+        name for name in frame.columns if name in texts and ("C" in texts or frame[name].dtype.kind not in "iuf")
+    ]
+    return min(math.prod(frame[name].nunique() for name in of_levels), len(frame))
 
 
 def estimable(matrix: Floats) -> npt.NDArray[np.bool_]:

@@ -32,6 +32,8 @@ _UNDERFLOW = 745.0  # e^-745 is the smallest float
 _ERFC_ENDS = 26.0  # erfc(26) is about 1e-296; beyond, floats lose their last digits
 _LONG = 1 << 26
 """Variance of a sum of noises from which its law is bounded by a Gaussian one instead of being added up."""
+_AT_ONCE = 1 << 24
+"""Noises whose factors are laid out one by one."""
 LEAST_DELTA = 1e-40
 """From here on what the rounding of noise tells is far below: smaller deltas are not proved by a smooth law."""
 LEAST_VARIANCE, SPREAD = 1024, 8
@@ -150,10 +152,13 @@ def _excess(variance: float, cells: int) -> float:
     Adding a noise to the sum of j others multiplies the density by a theta function of variance v = variance j / (j+1),
     within 1 +- 2 (x + x^4 + x^9 + ...) of its mean, x = e^(-2 pi^2 v); numerator and normaliser each contribute once.
     """
-    others = np.arange(1.0, cells)
+    others = np.arange(1.0, min(cells, _AT_ONCE))
     x = np.exp(-2 * math.pi**2 * variance * others / (others + 1))
     wave = 2 * x / (1 - x**3)  # x + x^4 + x^9 + ... <= x + x^4 + x^7 + ...
-    exponent = float((np.log1p(wave) - np.log1p(-wave)).sum())
+    each = np.log1p(wave) - np.log1p(-wave)
+    exponent = float(each.sum())
+    if cells > _AT_ONCE:  # they fall, so that the last bounds those that are not laid out
+        exponent += (cells - _AT_ONCE) * float(each[-1])
     return math.exp(exponent) if exponent < _UNDERFLOW / 2 else math.inf
 
 

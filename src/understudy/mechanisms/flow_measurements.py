@@ -16,8 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from understudy.errors import RefusalError
-from understudy.mechanisms.discrete_gaussian import LEAST_VARIANCE
-from understudy.mechanisms.gaussian_measurements import GaussianMeasurements, Meter, gaussian_measurements_event
+from understudy.mechanisms.gaussian_measurements import GaussianMeasurements, Meter, joining_event
 from understudy.mechanisms.stream import Stream
 from understudy.parameters import Text, option
 from understudy.privacy.guarantees import Neighbours
@@ -29,7 +28,6 @@ Floats = npt.NDArray[np.float64]
 
 TIMES = 64
 """Counts are measured as such multiples, beside which the rounding of noise to whole numbers is small."""
-_LEAST_UNITS, _MOST_UNITS = 1 << 16, 1 << 34
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,13 +49,11 @@ class FlowMeasurements(GaussianMeasurements):
 @lru_cache(maxsize=64)
 def flow_event(*, epsilon: float, delta: float) -> FlowMeasurements:
     """So many units that they can be shared out among tables, each of them joined into one draw; needs no data."""
-    units = _LEAST_UNITS
-    while units <= _MOST_UNITS:
-        event = gaussian_measurements_event(epsilon=epsilon, delta=delta, units=units, neighbours=Neighbours.ORIGIN)
-        if event.variance >= LEAST_VARIANCE:
-            return FlowMeasurements(variance=event.variance, units=units, delta=delta, neighbours=Neighbours.ORIGIN)
-        units *= 4
-    raise RefusalError(f"epsilon {epsilon:g} leaves hardly any noise to share out. Use a smaller epsilon.")
+    units = (1 << bits for bits in range(16, 35, 2))
+    event = joining_event(epsilon=epsilon, delta=delta, neighbours=Neighbours.ORIGIN, units=units)
+    if event is None:
+        raise RefusalError(f"epsilon {epsilon:g} leaves hardly any noise to share out. Use a smaller epsilon.")
+    return FlowMeasurements(variance=event.variance, units=event.units, delta=delta, neighbours=Neighbours.ORIGIN)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

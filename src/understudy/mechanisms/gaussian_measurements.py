@@ -29,6 +29,7 @@ from understudy.mechanisms.discrete_gaussian import (
     discrete_gaussian,
     first_fit,
     gaussian_delta,
+    smooth_delta,
     variance_for,
 )
 from understudy.mechanisms.discrete_laplace import RELATION, clamped_sum, count_sensitivity, float_above
@@ -53,6 +54,8 @@ MOST_CELLS, _MOST_TIMES = 1024, 1024
 
 _MOST_UNITS = 1 << 40
 """So many the proof adds up."""
+_TOO_LITTLE = Fraction("31.98") ** 2
+"""Variance that is surely too little for units to be joined."""
 _EPSILONS = 1 << 32
 _GRID = 1 << SCALE_BITS
 _UP = 1 + 1e-12
@@ -120,14 +123,29 @@ def gaussian_measurements_event(
     return GaussianMeasurements(variance=variance_for(high), units=units, delta=delta, neighbours=neighbours)
 
 
+def joining_event(
+    *, epsilon: float, delta: float, neighbours: Neighbours, units: Iterable[int]
+) -> GaussianMeasurements | None:
+    """The event of the first number of units under whose noise they can be joined into one draw; needs no data."""
+    EPSILON.check("epsilon", epsilon)
+    target = Fraction(min(epsilon, float(1 << 20)))
+    for number in units:
+        if delta >= LEAST_DELTA and smooth_delta(number / (_TOO_LITTLE - SPREAD), target) <= delta:
+            continue  # less noise is enough, as adding it up would find too, in a long time
+        event = gaussian_measurements_event(epsilon=epsilon, delta=delta, units=number, neighbours=neighbours)
+        if event.variance >= LEAST_VARIANCE:
+            return event
+    return None
+
+
 @lru_cache(maxsize=256)
 def gaussian_sums_event(*, epsilon: float, delta: float, neighbours: Neighbours) -> GaussianMeasurements:
     """An event with so many units that their variance lets :meth:`Meter.sums` join them; needs no data."""
-    for bits in range(10, 40, 2):
-        event = gaussian_measurements_event(epsilon=epsilon, delta=delta, units=1 << bits, neighbours=neighbours)
-        if event.variance >= LEAST_VARIANCE:
-            return event
-    raise RefusalError(f"epsilon {epsilon:g} leaves hardly any noise to share out. Use a smaller epsilon.")
+    units = (1 << bits for bits in range(10, 40, 2))
+    event = joining_event(epsilon=epsilon, delta=delta, neighbours=neighbours, units=units)
+    if event is None:
+        raise RefusalError(f"epsilon {epsilon:g} leaves hardly any noise to share out. Use a smaller epsilon.")
+    return event
 
 
 class Meter:
@@ -170,8 +188,6 @@ class Meter:
         return self.step * self.number_price
 
     def _spend(self, copies: int, *, each: int) -> None:
-        if copies > MOST_COPIES:
-            raise RefusalError(f"{copies:,} measurements of one table were asked for; at most {MOST_COPIES:,} add up.")
         units = copies * each
         if units < 1 or units > self.left:
             raise RefusalError(f"{units} further units were asked for and {self.left} are paid for.")
@@ -232,16 +248,19 @@ class Meter:
         """Whole numbers that a record moves by a vector of squared length at most ``squared``, and their variance."""
         if self.rows > 1:
             raise RefusalError("sums of several rows of a person are not measured here; measure tables of them.")
-        deviation = self._joined_deviation(Fraction(squared, units))
-        if not self.joins or deviation > MAX_SCALE:
-            raise RefusalError(f"noise of deviation {float(deviation):,.0f} cannot be drawn; use a larger epsilon.")
+        variance = self.sums_variance(squared=squared, units=units)
+        if variance is None:
+            raise RefusalError(
+                "noise for these sums cannot be drawn or is not proved; use a larger epsilon, or a delta of "
+                f"{LEAST_DELTA:g} or more."
+            )
         self._spend(units, each=1)
-        return self._joined(exact, Fraction(squared, units)), float(deviation) ** 2
+        return self._joined(exact, Fraction(squared, units)), variance
 
     def sums_variance(self, *, squared: int, units: int) -> float | None:
-        """Of the noise that :meth:`sums` would add, or None where so much cannot be drawn; needs no data."""
+        """Of the noise that :meth:`sums` would add, or None where none is drawn or proved; needs no data."""
         deviation = self._joined_deviation(Fraction(squared, max(units, 1)))
-        return float(deviation) ** 2 if deviation <= MAX_SCALE else None
+        return float(deviation) ** 2 if self.joins and deviation <= MAX_SCALE else None
 
     def _joined_deviation(self, share: Fraction) -> Fraction:
         """Of one draw that costs as many units as a record's squared length is multiples of ``share``."""
@@ -280,6 +299,8 @@ class Meter:
         Whoever divides does so once, at the end. Dividing the noise first and adding the count in floats would round by
         an amount that depends on the count, so that some results would be possible for one of two neighbours only.
         """
+        if copies > MOST_COPIES:
+            raise RefusalError(f"{copies:,} measurements of one table were asked for; at most {MOST_COPIES:,} add up.")
         noisy = discrete_gaussian(
             np.repeat(exact[np.newaxis], copies, axis=0), variance=self.event.variance, stream=self._stream
         )

@@ -11,11 +11,12 @@ from typing import ClassVar
 
 from understudy.errors import ParameterError, RefusalError
 from understudy.mechanisms.discrete_gaussian import LEAST_DELTA, LEAST_VARIANCE
-from understudy.mechanisms.gaussian_measurements import GaussianMeasurements, gaussian_measurements_event
+from understudy.mechanisms.gaussian_measurements import GaussianMeasurements, joining_event
 from understudy.parameters import Several, Whole, option
 from understudy.privacy.guarantees import ApproxDP, Guarantee, Neighbours
 
-_LEAST_UNITS, _MOST_UNITS = 1 << 16, 1 << 34
+_LEAST_UNITS, _MOST_UNITS = 1 << 16, 1 << 36
+"""The most let the most ``steps`` take part, which are a thousand."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,14 +56,13 @@ class HistoryMeasurements(GaussianMeasurements):
 @lru_cache(maxsize=64)
 def history_event(*, epsilon: float, delta: float, rows: tuple[int, ...]) -> HistoryMeasurements:
     """So many units that they can be split among the tables of all views, and joined into one draw; needs no data."""
-    units = _LEAST_UNITS * max(rows) ** 2
-    while units <= _MOST_UNITS:
-        event = gaussian_measurements_event(epsilon=epsilon, delta=delta, units=units, neighbours=Neighbours.ADD_REMOVE)
-        if event.variance >= LEAST_VARIANCE:
-            return HistoryMeasurements(
-                variance=event.variance, units=units, delta=delta, neighbours=Neighbours.ADD_REMOVE, rows=rows
-            )
-        units *= 4
+    least = _LEAST_UNITS * max(rows) ** 2
+    units = (least << bits for bits in range(0, 20, 2) if least << bits <= _MOST_UNITS)
+    event = joining_event(epsilon=epsilon, delta=delta, neighbours=Neighbours.ADD_REMOVE, units=units)
+    if event is not None:
+        return HistoryMeasurements(
+            variance=event.variance, units=event.units, delta=delta, neighbours=Neighbours.ADD_REMOVE, rows=rows
+        )
     raise RefusalError(
         f"epsilon {epsilon:g} leaves hardly any noise to share out among {max(rows):,} rows of a person. Use a smaller "
         "epsilon or fewer `steps`."

@@ -15,7 +15,7 @@ from typing import ClassVar, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from understudy.errors import ParameterError
+from understudy.errors import ParameterError, RefusalError
 from understudy.mechanisms.discrete_laplace import (
     RELATION,
     SCALE,
@@ -203,6 +203,9 @@ def quieter_event(
     pure = vector_sums_event(kind, epsilon=epsilon, moved=lengths.moved, neighbours=neighbours)
     if delta is None:
         return pure
-    event = gaussian_sums_event(epsilon=epsilon, delta=delta, neighbours=neighbours)
+    try:
+        event = gaussian_sums_event(epsilon=epsilon, delta=delta, neighbours=neighbours)
+    except RefusalError:  # which noise there is then is Laplace noise
+        return pure
     deviation = gaussian_deviation(event, lengths)
     return event if deviation is not None and deviation < math.sqrt(2) * float(pure.scale) else pure

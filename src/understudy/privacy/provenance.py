@@ -11,9 +11,11 @@ called public, where nothing of it may be unpaid.
 import hashlib
 import json
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from understudy.errors import DataError
@@ -126,7 +128,7 @@ class Provenance:
     """The releases that were joined in it; each of them has its own price."""
 
     def __or__(self, other: "Provenance") -> "Provenance":
-        """What a table made of both is: never more than either."""
+        """What a table with columns of both is: never more than either. Of rows of both: :func:`of_several`."""
         if self == other:
             return self
         both = (self, other)
@@ -249,6 +251,12 @@ class Provenance:
 
 DECLARED = Provenance()
 """A table that nobody of us wrote."""
+
+
+def of_several(tables: Sequence[Provenance]) -> Provenance:
+    """What tables are that stand below each other or are linked: one person may be in several, also of one release."""
+    joined = reduce(or_, tables, tables[0]) if tables else DECLARED
+    return replace(joined, record_wise=False) if len(tables) > 1 and joined.is_release else joined
 
 
 def inputs_from_dict(inputs: Mapping[str, Any]) -> dict[InputRole, Provenance]:

@@ -17,9 +17,7 @@ tables, and hands the codes of the result to :meth:`LinkedSource.counting`, whic
 import shutil
 import weakref
 from collections.abc import Callable, Mapping
-from dataclasses import replace
-from functools import cached_property, reduce
-from operator import or_
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +28,7 @@ from understudy.codebook.linked_rules import PREVIOUS
 from understudy.codebook.rules import Order
 from understudy.errors import DataError, RefusalError
 from understudy.privacy.account import Account, account_at
-from understudy.privacy.provenance import Provenance
+from understudy.privacy.provenance import Provenance, of_several
 from understudy.sources import LOCAL_BYTES
 from understudy.sources.benches import Bench, DuckBench, bench_for, fetched, one_state, private_folder, write_codes
 from understudy.sources.broken_rules import proper_number
@@ -108,9 +106,7 @@ def linked_provenance(what: Any, book: LinkedCodebook) -> Provenance:
 
 
 def _joined_provenance(places: Mapping[str, Place]) -> Provenance:
-    joined = reduce(or_, (find_provenance(place.what) for place in places.values()))
-    # rows of one person stand in several of them
-    return replace(joined, record_wise=False) if len(places) > 1 and joined.is_release else joined
+    return of_several([find_provenance(place.what) for place in places.values()])
 
 
 class LinkedSource:
