@@ -3,6 +3,7 @@
 import json
 import math
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,7 +11,8 @@ import pyarrow.parquet
 import pytest
 
 import understudy as us
-from understudy.codebook import Categorical, Codebook, Integer
+from understudy.anonymize import EntropyDiversity, FullDomain, Recipe
+from understudy.codebook import Categorical, Codebook, Integer, Role
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.provenance import Made
 from understudy.privacy.quote import Quote
@@ -44,6 +46,19 @@ def test_a_stated_promise_that_is_no_number_agrees_with_nothing(counted, tmp_pat
     facts["guarantee"]["epsilon"] = float(figure)
     (place / "manifest.json").write_text(json.dumps(facts, indent=2, ensure_ascii=False) + "\n")
     assert any("is not what the ledger adds up to" in problem for problem in us.verify(place).problems)
+
+
+def test_a_criterion_that_is_no_number_is_not_what_the_table_has(tmp_path):
+    book = Codebook(columns=(replace(BOOK.column("a"), role=Role.QUASI_IDENTIFIER), BOOK.column("b")))
+    criteria = (EntropyDiversity(column="b", l=1.5),)
+    us.anonymize(
+        TABLE, book, recipe=Recipe(steps=(FullDomain(k=2, suppression=0.0, criteria=criteria),)), out=tmp_path / "r"
+    )
+    assert us.verify(tmp_path / "r").is_valid
+    facts = read_manifest_file(tmp_path / "r")
+    facts["anonymity"]["measured"]["criteria"][0]["achieved"] = math.nan
+    (tmp_path / "r" / "manifest.json").write_text(json.dumps(facts, indent=2, ensure_ascii=False) + "\n")
+    assert any("in the worst class, the manifest says nan" in problem for problem in us.verify(tmp_path / "r").problems)
 
 
 def test_endless_figures_agree_with_themselves_alone():

@@ -85,7 +85,7 @@ def _compare(manifest: dict[str, Any], measured: Measured, passed: list[str], pr
         label, claim = criterion.label, entry["achieved"]
         if not criterion.passes(value):
             problems.append(f"{label} was asked for, and the worst class measures {value:.6g}")
-        elif claim is None or abs(claim - value) > _CLOSE * max(1.0, abs(value)):
+        elif claim is None or not (claim == value or abs(claim - value) <= _CLOSE * max(1.0, abs(value))):
             problems.append(f"{label} measures {value:.6g} in the worst class, the manifest says {claim}")
         else:
             passed.append(f"{label} holds: the worst class measures {value:.6g}")
