@@ -45,8 +45,6 @@ class Part:
 
     def narrowed(self, release: OpenedRelease, column: str, code: int) -> "Part":
         """Only those who also have this level."""
-        if column in self.codes and code not in self.codes[column]:
-            return self
         word = f"{column}={release.column(column).labels[code]}"
         return Part(codes={**self.codes, column: [code]}, words=", ".join(filter(None, [self.words, word])))
 
@@ -281,14 +279,15 @@ class Regression(Question):
             response=response,
             formula=self.formula,
         )
+        if float(weights[among].sum()) <= 0:
+            raise RefusalError(f"{self.asked}: fewer records of the release belong there than its noise; ask for more.")
         begun = model.solve(records.shares[among])  # the rows alone are never far, and show perfect separation
         start = np.array([estimate.value for estimate in begun])
         own = model.solve(weights[among], start)
-        size = float(weights[among].sum())
-        return [_everywhere(estimate, among, size, self.part) for estimate in own if size > 0]
+        return [_everywhere(estimate, among, self.part) for estimate in own]
 
 
-def _everywhere(estimate: Estimate, among: Bools, size: float, part: Part) -> Estimate:
+def _everywhere(estimate: Estimate, among: Bools, part: Part) -> Estimate:
     """The influence of all records, of which those outside have none."""
     influence = np.zeros(len(among))
     influence[among] = estimate.influence
