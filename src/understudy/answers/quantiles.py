@@ -50,7 +50,7 @@ def _tree(cells: int, levels: int) -> Tree:
     nodes = np.concatenate(blocks)
     counting = nodes.astype(np.float64)
     solve = np.linalg.solve(counting.T @ counting, counting.T)
-    return Tree(nodes=nodes, levels=levels, solve=solve)
+    return Tree(nodes=nodes, levels=levels, solve=np.asarray(solve, dtype=np.float64))
 
 
 def _loudness(tree: Tree) -> float:
