@@ -134,6 +134,12 @@ def _neighbours(rows):
     return grid, more
 
 
+def test_as_many_steps_as_may_be_asked_for_have_a_price():
+    event = history_event(epsilon=200.0, delta=1e-6, rows=(1, 1_000))
+    assert event.units >= 1_000**2
+    assert event.guarantee().epsilon <= 200.0
+
+
 def test_no_view_spends_beyond_its_share():
     meter = Meter(history_event(epsilon=1.0, delta=1e-6, rows=(1, 2)), Stream.seeded(1))
     part = meter.apart(100, rows=2)

@@ -324,6 +324,12 @@ def test_terms_follow_from_one_record_alone_whatever_a_formula_admits(right, tol
         design_of(question, BOOK)
 
 
+def test_quantiles_of_very_many_values_are_refused_before_they_are_worked_out():
+    book = Codebook(columns=(Ordinal(name="place", levels=tuple(f"p{place:04}" for place in range(3_000))),))
+    with pytest.raises(ParameterError, match=r"may hold 3,000 values .* at most 2,048"):
+        plan_answer(parse_question("median of place", book), book, epsilon=1.0)
+
+
 def test_perfect_separation_in_the_records_is_an_answer_like_any_other():
     """What a column foretells with certainty in this table is not told by a refusal; coefficients stay finite."""
     data = TABLE.set_column(0, "sex", pa.array(np.where(FRAME.age > 50, "M", "F")))

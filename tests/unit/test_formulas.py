@@ -28,6 +28,8 @@ COLUMNS = ("charge", "age", "sex", "open", "x.eval", "age.yrs", "to_pickle")
         ("charge ~ I((((((9**9)**9)**9)**9)**9)**9)", "no further power"),
         ("charge ~ I(age ** 11)", "no further power"),
         ("charge ~ age **", "cannot be read"),
+        ("charge ~ age ** " + "9" * 400, "no further power"),
+        ("charge ~ I(" + "9" * 5000 + ")", "cannot be read"),
         ("charge ~ I(1 << 9999999999)", "'<<'"),
         ("charge ~ I((0,) * 9999999999)", "a text or a list"),
         ("charge ~ I(9999999999 * (0, 1))", "a text or a list"),

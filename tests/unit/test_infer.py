@@ -87,6 +87,15 @@ def test_shares_means_and_differences_are_near_the_table(folder):
     assert only(folder, mean="age", **asked).estimate == pytest.approx(bins.mean(), abs=2)
 
 
+def test_a_quantile_of_a_part_is_shown_beside_that_of_the_same_part_of_the_rows(folder):
+    opened = open_release(folder)
+    age = opened.codes("age")[opened.codes("sev") == 2]
+    reached = np.bincount(age, minlength=4).cumsum() / len(age)
+    figure = only(folder, quantile="age:0.3", where={"sev": "2"}, target="table")
+    assert figure.in_rows == opened.values("age")[int(np.argmax(reached >= 0.3))]
+    assert figure.in_rows > only(folder, quantile="age:0.3", target="table").in_rows
+
+
 def test_correlations_models_tables_quantiles_and_totals_are_near_the_table(folder):
     sex, sev, age = truth()
     known = ~np.isnan(sev)

@@ -95,15 +95,6 @@ class Design:
         own = codes[:, self.grid.columns.index(self.response_column)].astype(np.int64)
         return self.response[own]
 
-    @cached_property
-    def spreads(self) -> tuple[tuple[float, float], ...]:
-        """For each factor the most that absolute values, and squares, of its coefficients add up to in a record."""
-        found = []
-        for own, exclusive in zip(self.slices, self.exclusive, strict=True):
-            width = 1 if exclusive else own.stop - own.start
-            found.append((float(width), float(width)))
-        return tuple(found)
-
     def to_scaled(self, coefficients: Mapping[str, float]) -> Floats:
         """Coefficients by name on the scale of the formula, as they are here; of a logistic model."""
         plain = np.array([coefficients.get(term, 0.0) for term in self.terms])

@@ -86,8 +86,11 @@ class Plan:
                 neighbours=self.neighbours,
                 start=self.start,
             )
+        method: SumsMethod | QuantileMethod
         if question.kind == "quantile":
-            return QuantileMethod(question=question, grid=grid, target=self.target, clustered=clustered)
+            method = QuantileMethod(question=question, grid=grid, target=self.target, clustered=clustered)
+            method.check()
+            return method
         counted = question.kind in ("count", "table") or question.level is not None
         units = 1 if counted else most_units(self.share[0], wanted=UNITS, times=1, neighbours=self.neighbours)
         method = SumsMethod(question=question, grid=grid, units=units, target=self.target, clustered=clustered)

@@ -11,6 +11,7 @@ from understudy.answers.grid import Grid
 from understudy.answers.intervals import reach
 from understudy.answers.question import Question
 from understudy.codebook import Number
+from understudy.errors import ParameterError
 from understudy.infer.inference import TABLE, Figure
 from understudy.mechanisms.vector_sums import Lengths, Released
 from understudy.sources.tables import Codes
@@ -18,6 +19,8 @@ from understudy.sources.tables import Codes
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 _LEVELS = (1, 2, 3)
+MOST_VALUES = 2_048
+"""Of a column whose quantiles are asked for; time and memory grow with the square of their number and faster."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -45,8 +48,9 @@ def _tree(cells: int, levels: int) -> Tree:
         block = np.arange(cells) // size
         blocks.append((block == np.arange(block[-1] + 1)[:, None]).astype(np.int64))
     nodes = np.concatenate(blocks)
-    solve = np.linalg.solve((nodes.T @ nodes).astype(np.float64), nodes.T.astype(np.float64))
-    return Tree(nodes=nodes, levels=levels, solve=solve)
+    counting = nodes.astype(np.float64)
+    solve = np.linalg.solve(counting.T @ counting, counting.T)
+    return Tree(nodes=nodes, levels=levels, solve=np.asarray(solve, dtype=np.float64))
 
 
 def _loudness(tree: Tree) -> float:
@@ -70,6 +74,14 @@ class QuantileMethod:
     def groups(self) -> Groups:
         """Of the question."""
         return Groups.of(self.question, self.grid)
+
+    def check(self) -> None:
+        """Refuse what would take too long, before anything is worked out."""
+        if len(self.order) > MOST_VALUES:
+            raise ParameterError(
+                f"{self.question.of!r} may hold {len(self.order):,} values by its codebook; quantiles are told of at "
+                f"most {MOST_VALUES:,}. Ask for its mean or for shares, or declare fewer."
+            )
 
     @cached_property
     def order(self) -> Integers:

@@ -138,8 +138,14 @@ def _check_exponent(formula: str, exponent: ast.expr | None) -> None:
         )
 
 
+def _number(node: ast.AST | None) -> float | None:
+    """What a plain number in a formula is."""
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, int | float) else None
+
+
 def _small(node: ast.AST | None, *, most: int) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, int | float) and 0 <= node.value <= most
+    number = _number(node)
+    return number is not None and 0 <= number <= most
 
 
 def _is_text(node: ast.AST) -> bool:
@@ -265,8 +271,8 @@ def _columns_at_most(tree: ast.expr, frame: Any) -> float:
         return _columns_of(tree, frame)
     first, second = (min(_columns_at_most(each, frame), 1e9) for each in (tree.left, tree.right))
     if isinstance(tree.op, ast.Pow):
-        together = tree.right.value if isinstance(tree.right, ast.Constant) else 1
-        return sum(first**number / math.factorial(number) for number in range(1, int(together) + 1))
+        together = int(_number(tree.right) or 1)
+        return math.fsum(first**number / math.factorial(number) for number in range(1, together + 1))
     if isinstance(tree.op, ast.MatMult):
         return first * second
     return first + second + (0 if isinstance(tree.op, ast.Add | ast.Sub | ast.Div) else first * second)
@@ -277,11 +283,11 @@ def _columns_of(factor: ast.expr, frame: Any) -> float:
     inside = list(ast.walk(factor))
     texts = {getattr(node, "id", getattr(node, "value", None)) for node in inside if isinstance(node, _NAMING)}
     if texts & set(_SPLINES):
-        return 4 + sum(node.value.real for node in inside if _small(node, most=_MOST_KNOTS))
+        return 4 + sum(_number(node) or 0.0 for node in inside if _small(node, most=_MOST_KNOTS))
     of_levels = [
         name for name in frame.columns if name in texts and ("C" in texts or frame[name].dtype.kind not in "iuf")
     ]
-    return min(math.prod(frame[name].nunique() for name in of_levels), len(frame))
+    return float(min(math.prod(frame[name].nunique() for name in of_levels), len(frame)))
 
 
 def estimable(matrix: Floats) -> npt.NDArray[np.bool_]:

@@ -165,7 +165,7 @@ def _passed(value: Any, marks: Sequence[int]) -> Any:
 
 
 def _told(rows: Any, one: Placed, exact: dict[str, str], source: LinkedSource) -> Any:
-    """A date of many levels by its gap, or roughly (``placing.py`` does the same in memory)."""
+    """A date of many levels by its gap, or roughly (``placing.py`` goes the way back)."""
     code = rows[exact[one.column]].cast("int64")
     told = len(one.gaps) - 1 + _passed(code, one.rough)
     if one.gaps:

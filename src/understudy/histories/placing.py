@@ -1,4 +1,4 @@
-"""Dates of many levels to and from the gaps and rough places by which views tell them (``codebook/views.py``).
+"""Dates of many levels from the gaps and rough places by which views tell them (``codebook/views.py``).
 
 A date is put where its gap or place says, and then within what the dates around it leave: after all that it must not
 precede, before all that it must not exceed. So no order is ever broken, whatever gap was drawn.
@@ -10,29 +10,10 @@ import numpy.typing as npt
 from understudy.codebook.columns import Dates
 from understudy.codebook.decode import BelowEach
 from understudy.codebook.views import Placed, View
-from understudy.histories.rows import Codes, LinkedRows, Places, TableRows
+from understudy.histories.rows import Codes, LinkedRows, Places
 
 Bools = npt.NDArray[np.bool_]
 _FAR = 1 << 40
-
-
-def told_dates(histories: LinkedRows, view: View) -> TableRows:
-    """The table with its dates told as its view tells them, from the dates themselves."""
-    table = histories.tables[view.table.name]
-    rows = np.arange(len(table))
-    told = {one.column: _told(histories, view, one, rows) for one in view.placed}
-    return TableRows(codes=table.codes, parent=table.parent, told=told)
-
-
-def _told(histories: LinkedRows, view: View, one: Placed, rows: Places) -> Codes:
-    codes = histories.tables[view.table.name].codes[one.column.partition(".")[2]].astype(np.int64)
-    rough = len(one.gaps) + np.searchsorted(one.rough, np.minimum(codes, one.dates.proper_levels - 1), "right") - 1
-    told = rough
-    if one.gaps:
-        anchor, there = _anchor(histories, view, one, rows)
-        gap = codes + _start(one.dates) - anchor
-        told = np.where(there & (gap >= 0), np.searchsorted(one.gaps, gap, "right") - 1, rough)
-    return np.where(codes >= one.dates.proper_levels, len(one.gaps) + len(one.rough), told)
 
 
 def place_dates(

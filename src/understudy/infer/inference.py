@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Any
@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from understudy.errors import RefusalError
 from understudy.infer.calibration import Variances
-from understudy.infer.estimates import Estimate
+from understudy.infer.estimates import Estimate, mean_of
 from understudy.infer.opened import OpenedRelease
 from understudy.infer.questions import Mean, Question, Regression, Share
 
@@ -273,7 +273,8 @@ def quantile_of(release: OpenedRelease, mean: Mean, share: float, *, target: str
         records = calibration.records
         values, inside = release.values(mean.of), release.inside(mean.of)
         order = [code for code in np.argsort(values) if not np.isnan(values[code])]
-        (below, low, high), plain = _distribution(mean, release, order, target=target, level=level), records.shares
+        below, low, high = _distribution(mean, release, order, target=target, level=level)
+        plain = records.shares * mean.part.among(records)
         shown = np.array([plain @ (records.of_column(mean.of) == code) for code in order]).cumsum()
     except RefusalError as reason:
         return Figure(name=name, group="quantile", refused=str(reason))
@@ -297,12 +298,9 @@ def _distribution(
     mean: Mean, release: OpenedRelease, order: Sequence[int], *, target: str, level: float
 ) -> tuple[Floats, Floats, Floats]:
     """The share of records at or below each value, and the ends of its interval."""
-    from understudy.infer.estimates import mean_of
-
     calibration = release.calibrated(mean.columns)
     own = calibration.records.of_column(mean.of)
     among = mean.part.among(calibration.records) & np.isin(own, list(order))
-    rank = np.full(int(own.max()) + 1, -1)
     place = {code: number for number, code in enumerate(order)}
     rank = np.array([place.get(code, -1) for code in range(int(own.max()) + 1)])
     estimates = [
@@ -314,11 +312,3 @@ def _distribution(
     below = np.array([estimate.value for estimate in estimates])
     reach = _quantile(level) * np.sqrt(np.maximum(variance, 0.0))
     return below, below - reach, below + reach
-
-
-def inferred(release: OpenedRelease, questions: Iterable[Question], *, target: str, level: float) -> tuple[Figure, ...]:
-    """The figures of all questions in their order."""
-    return tuple(figure for question in questions for figure in answered(release, question, target=target, level=level))
-
-
-Where = Mapping[str, Any]

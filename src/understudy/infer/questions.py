@@ -44,8 +44,6 @@ class Part:
 
     def narrowed(self, release: OpenedRelease, column: str, code: int) -> "Part":
         """Only those who also have this level."""
-        if column in self.codes and code not in self.codes[column]:
-            return self
         word = f"{column}={release.column(column).labels[code]}"
         return Part(codes={**self.codes, column: [code]}, words=", ".join(filter(None, [self.words, word])))
 
@@ -282,10 +280,12 @@ class Regression(Question):
             formula=self.formula,
             inside=inside_of(release, records, left.strip(), among) if self.kind == "linear" else None,
         )
+        if float(weights[among].sum()) <= 0:
+            raise RefusalError(f"{self.asked}: fewer records of the release belong there than its noise; ask for more.")
         begun = model.solve(records.shares[among])  # the rows alone are never far, and show perfect separation
         start = np.array([estimate.value for estimate in begun])
         own = model.solve(weights[among], start)
-        return [_everywhere(estimate, among, self.part) for estimate in own if weights[among].sum() > 0]
+        return [_everywhere(estimate, among, self.part) for estimate in own]
 
 
 def inside_of(release: OpenedRelease, records: Records, name: str, among: Bools | None = None) -> Inside | None:
