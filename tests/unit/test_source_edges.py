@@ -3,7 +3,6 @@
 import datetime as dt
 import json
 import sqlite3
-import threading
 import zipfile
 
 import duckdb
@@ -16,13 +15,12 @@ from understudy.codebook import Categorical, Codebook, Continuous, Dates, Grain,
 from understudy.errors import DataError, ParameterError
 from understudy.privacy.provenance import Made, Provenance
 from understudy.release.folders import digest_of
-from understudy.sources import files, open_source
+from understudy.sources import open_source
 from understudy.sources.check import check_table
 from understudy.sources.documents.variables import number_in
 from understudy.sources.engines.sqlite import _Reader
 from understudy.sources.inputs import find_provenance
 from understudy.sources.linked import linked_provenance
-from understudy.sources.materialised import Materialised
 from understudy.sources.rows import read_rows
 from understudy.sources.same import refuse_same
 
@@ -150,31 +148,6 @@ def test_a_sqlite_file_that_was_locked_is_read_in_a_transaction_afterwards(tmp_p
         assert reader.client.in_transaction
     assert not reader.client.in_transaction
     other.close()
-
-
-def test_files_that_are_parsed_at_the_same_time_are_all_given_back(tmp_path, monkeypatch):
-    """Only the last two are kept, and a file must not be gone before whoever parsed it has it."""
-    parsed = Materialised(table=pa.table({"a": ["1"]}), header=("a",))
-    began = threading.Barrier(4)
-
-    def slowly(path, reading):
-        began.wait(10)
-        return parsed
-
-    monkeypatch.setattr("understudy.sources.workbooks.read_workbook", slowly)
-    paths = [tmp_path / f"{number}.xlsx" for number in range(4)]
-    for path in paths:
-        path.write_bytes(b"x")
-    found = []
-    threads = [
-        threading.Thread(target=lambda p=path: found.append(files._parsed(p, "workbook", files.FileReading())))
-        for path in paths
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert found == [parsed] * 4
 
 
 def test_a_document_with_a_very_small_number_is_read_at_once():
