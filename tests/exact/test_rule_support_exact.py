@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from understudy.errors import ParameterError
 from understudy.mechanisms.group import GroupOf
 from understudy.mechanisms.rule_support import RuleSupport, rule_support_event, supported
 from understudy.mechanisms.stream import Stream
@@ -110,3 +111,9 @@ def test_only_what_was_counted_and_paid_for_shows():
     assert (counts >= 15).all()
     with pytest.raises(ValueError, match="2 pairs were counted"):
         supported([Secret(table), Secret(table)], event=event, stream=Stream.seeded(1))
+
+
+def test_more_pairs_than_a_price_is_worked_out_for_are_refused():
+    """The exact power of delta has as many digits as there are pairs: a hostile manifest would keep `verify` busy."""
+    with pytest.raises(ParameterError, match="pairs"):
+        RuleSupport(scale=Fraction(1), threshold=700, pairs=1 << 20, neighbours=AR)

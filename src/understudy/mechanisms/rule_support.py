@@ -29,7 +29,7 @@ class RuleSupport(Event):
     proof: ClassVar[str | None] = "rule_support.md"
     scale: Fraction = option(rule=SCALE, help="of the discrete Laplace noise")
     threshold: int = option(rule=THRESHOLD, help="smallest noisy count that is shown")
-    pairs: int = option(rule=Whole(most=1 << 20), help="pairs of columns that are counted")
+    pairs: int = option(rule=Whole(most=1 << 12), help="pairs of columns that are counted")  # delta is a power of it
     neighbours: Neighbours = option(rule=RELATION, help="the relation that it is priced for")
 
     def guarantee(self) -> Guarantee:
