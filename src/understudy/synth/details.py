@@ -119,10 +119,6 @@ def _price(recipe: "Recipe", book: Codebook) -> _Price:
             f"the codebook has {_named(book)}, whose tables are paid for beside the model; give "
             f"{what if listed else '`detail_epsilon` (for example 0.5)'}. There is no default for privacy."
         )
-    if isinstance(epsilon, bool) or not isinstance(epsilon, int | float) or not 0 < epsilon < float("inf"):
-        raise ParameterError(f"`detail_epsilon` is {epsilon!r}; it must be a finite number above 0. Try 0.5.")
-    if delta is not None and (isinstance(delta, bool) or not isinstance(delta, float) or not 0 < delta < 1):
-        raise ParameterError(f"`detail_delta` is {delta!r}; it must lie strictly between 0 and 1. Try 1e-7.")
     if delta is not None and not book.details:
         raise ParameterError(
             "`detail_delta` pays for detail columns, and the codebook has none; measured numbers cost no delta. Leave "

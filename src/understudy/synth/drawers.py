@@ -150,77 +150,71 @@ class ModelDrawer(RangeDrawer):
         return self.model.draw(rows, stream, threads=threads)
 
 
+@dataclass(frozen=True, kw_only=True)
+class DiverseChains:
+    """How LUGS and PLUGS draw rows, wherever they do it: plain public choices."""
+
+    hashing: RecordMinHash
+    ls: tuple[float, ...]
+    floor: float
+    bands: int
+    sweeps: int
+    steps: tuple[Step | None, ...]
+    """How each column goes on within the rules of the codebook."""
+
+    def sampler(self, tables: DiverseTables) -> DiverseSampler:
+        """Chains over these blocks."""
+        return DiverseSampler(tables, self.hashing, self.bands, self.steps)
+
+    def sampler_of(self, part: CountTable, *, threads: int | None = None) -> DiverseSampler:
+        """Chains over the blocks of some records, which are made l-diverse first."""
+        tables = diverse_tables(
+            part,
+            keys_of=self.hashing.leave_one_out,
+            key_space=self.hashing.key_space,
+            ls=self.ls,
+            floor=self.floor,
+            threads=threads,
+        )
+        return self.sampler(tables)
+
+
 class DiverseDrawer(RangeDrawer):
     """LUGS: chains over one set of blocks."""
 
-    def __init__(
-        self,
-        *,
-        tables: DiverseTables,
-        hashing: RecordMinHash,
-        bands: int,
-        sweeps: int,
-        steps: Sequence[Step | None] = (),
-    ) -> None:
+    def __init__(self, *, tables: DiverseTables, chains: DiverseChains) -> None:
         super().__init__()
-        self._tables, self._hashing, self._bands, self._sweeps = tables, hashing, bands, sweeps
-        self._steps = steps
+        self._tables, self._chains = tables, chains
 
     def _build(self) -> DiverseSampler:
-        return DiverseSampler(self._tables, self._hashing, self._bands, self._steps)
+        return self._chains.sampler(self._tables)
 
     def draw(self, rows: int, stream: Stream, threads: int | None = 1) -> Drawn:
         """One chain per row."""
-        return Drawn(codes=self.built().draw(rows=rows, sweeps=self._sweeps, stream=stream, threads=threads))
+        return Drawn(codes=self.built().draw(rows=rows, sweeps=self._chains.sweeps, stream=stream, threads=threads))
 
 
 class PartsDrawer(RangeDrawer):
     """PLUGS: the part of every row is drawn first, so rows are draws from the mixture of the parts."""
 
-    def __init__(
-        self,
-        *,
-        parts: Sequence[CountTable],
-        hashing: RecordMinHash,
-        ls: tuple[float, ...],
-        floor: float,
-        bands: int,
-        sweeps: int,
-        steps: Sequence[Step | None] = (),
-    ) -> None:
+    def __init__(self, *, parts: Sequence[CountTable], chains: DiverseChains) -> None:
         super().__init__()
-        self._steps = steps
-        self._parts, self._hashing, self._ls = parts, hashing, ls
-        self._floor, self._bands, self._sweeps = floor, bands, sweeps
+        self._parts, self._chains = parts, chains
 
     def _build(self) -> list[DiverseSampler]:
-        return [
-            DiverseSampler(
-                diverse_tables(
-                    part,
-                    keys_of=self._hashing.leave_one_out,
-                    key_space=self._hashing.key_space,
-                    ls=self._ls,
-                    floor=self._floor,
-                ),
-                self._hashing,
-                self._bands,
-                self._steps,
-            )
-            for part in self._parts
-        ]
+        return [self._chains.sampler_of(part) for part in self._parts]
 
     def draw(self, rows: int, stream: Stream, threads: int | None = 1) -> Drawn:
         """Which part, then a chain over its blocks."""
-        samplers = self.built()
+        samplers, sizes = self.built(), self._chains.hashing.sizes
         origin = stream.below_each(np.full(rows, len(samplers), dtype=np.uint64)).astype(np.int64)
-        out = [np.empty(rows, dtype=code_type(max(self._hashing.sizes))) for _ in self._hashing.sizes]
+        out = [np.empty(rows, dtype=code_type(max(sizes))) for _ in sizes]
         for part, sampler in enumerate(samplers):
             of_part = origin == part
             count = int(of_part.sum())
             if count:
                 own = Stream(key=stream.fresh_key())
-                drawn = sampler.draw(rows=count, sweeps=self._sweeps, stream=own, threads=threads)
+                drawn = sampler.draw(rows=count, sweeps=self._chains.sweeps, stream=own, threads=threads)
                 for column, values in zip(out, drawn, strict=True):
                     column[of_part] = values
         return Drawn(codes=out)

@@ -35,8 +35,6 @@ def _event(recipe: "Recipe") -> PeopleHistogram:
             "the codebook's [unit] says that records per person are counted, which is paid for beside the model; give "
             "`people_epsilon` (for example 0.1), or write the shares into the codebook if they are publicly known."
         )
-    if isinstance(epsilon, bool) or not isinstance(epsilon, int | float) or not 0 < epsilon < float("inf"):
-        raise ParameterError(f"`people_epsilon` is {epsilon!r}; it must be a finite number above 0. Try 0.1.")
     relation = getattr(recipe, "neighbours", Neighbours.ADD_REMOVE)
     return people_histogram_event(epsilon=float(epsilon), neighbours=relation)
 

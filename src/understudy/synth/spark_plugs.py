@@ -10,7 +10,7 @@ and a task that is lost can be run again by itself. Dealing needs no secure gene
 block's sampling distribution, whichever records are in it (proofs/l_diversity.md).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,19 +19,16 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from understudy.blocks.minhash import RecordMinHash
-from understudy.codebook.constraints import Step
 from understudy.files import make_folder, scratch_beside
-from understudy.mechanisms.l_diversity import diverse_tables
 from understudy.mechanisms.stream import Stream
 from understudy.privacy.ledger import Ledger
 from understudy.release.workshop import PARTS, Workshop
-from understudy.samplers.diverse import DiverseSampler
 from understudy.sources.base import Source
 from understudy.sources.benches import SparkBench
 from understudy.sources.engine import EngineSource
 from understudy.sources.tables import CountTable, code_type
 from understudy.synth.details import Details, decode_drawn
+from understudy.synth.drawers import DiverseChains
 from understudy.synth.methods.plugs import PLUGS
 from understudy.synth.part_work import PartJob
 from understudy.synth.workers import spark_failures, watching
@@ -81,15 +78,10 @@ def draw_where_it_lies(
     table = shares(job.sizes, recipe.partitions, stream) if plan is None else np.array(plan, dtype=np.int64)
     workshop.remember(shares=table.tolist())
     task = _Part(
-        hashing=recipe.hashing(book),
-        ls=recipe.diversity.ls(book),
-        floor=float(recipe.floor),
-        bands=recipe.bands,
-        sweeps=recipe.sweeps,
+        chains=recipe.chains(book),
         rows=table.sum(axis=0).tolist(),
         folder=folder,
         seed=job.seed,
-        steps=book.allowed.plan(range(len(book.names))),
     )
     frame = source.bench.frame
     with spark_failures():
@@ -101,22 +93,8 @@ def draw_where_it_lies(
 class _Part:
     """One part of the table: everything that is public about it. Travels to the workers."""
 
-    def __init__(
-        self,
-        *,
-        hashing: RecordMinHash,
-        ls: tuple[float, ...],
-        floor: float,
-        bands: int,
-        sweeps: int,
-        rows: list[int],
-        folder: Path,
-        seed: int | None,
-        steps: Sequence[Step | None],
-    ) -> None:
-        self.steps = steps
-        self.hashing, self.ls, self.floor, self.bands = hashing, ls, floor, bands
-        self.sweeps, self.rows, self.folder, self.seed = sweeps, rows, folder, seed
+    def __init__(self, *, chains: DiverseChains, rows: list[int], folder: Path, seed: int | None) -> None:
+        self.chains, self.rows, self.folder, self.seed = chains, rows, folder, seed
 
     def done(self, part: int) -> Path:
         """Codes that an attempt at this part has finished."""
@@ -126,20 +104,12 @@ class _Part:
         """Estimate, perturb, sample, write; a later attempt finds the file and leaves it."""
         if self.done(part).exists():
             return
-        sizes = self.hashing.sizes
+        sizes = self.chains.hashing.sizes
         names = tuple(f"c{place}" for place in range(len(sizes)))
         table = CountTable.sparse(names, sizes, codes.astype(code_type(max(sizes))), counts)
-        tables = diverse_tables(
-            table,
-            keys_of=self.hashing.leave_one_out,
-            key_space=self.hashing.key_space,
-            ls=self.ls,
-            floor=self.floor,
-            threads=1,
-        )
-        sampler = DiverseSampler(tables, self.hashing, self.bands, self.steps)
+        sampler = self.chains.sampler_of(table, threads=1)
         stream = Stream.for_part(1_000_000 + part, self.seed)
-        drawn = sampler.draw(rows=self.rows[part], sweeps=self.sweeps, stream=stream, threads=1)
+        drawn = sampler.draw(rows=self.rows[part], sweeps=self.chains.sweeps, stream=stream, threads=1)
         scratch = scratch_beside(self.done(part))
         pq.write_table(pa.table(dict(zip(names, map(pa.array, drawn), strict=True))), scratch)
         scratch.rename(self.done(part))  # atomic, and the last of two attempts is as good as the first

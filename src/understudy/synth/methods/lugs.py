@@ -24,7 +24,7 @@ from understudy.samplers.diagnostics import ChainReport, chain_report
 from understudy.samplers.diverse import DiverseSampler
 from understudy.sources.base import Report, Source
 from understudy.synth.diversity import Diversity, cap_option, floor_option, l_option
-from understudy.synth.drawers import DiverseDrawer, RangeDrawer
+from understudy.synth.drawers import DiverseChains, DiverseDrawer, RangeDrawer
 from understudy.synth.method_facts import synthesis_facts
 from understudy.synth.options import key_space_option, sweeps_option
 from understudy.synth.recipe import Fitted, Recipe
@@ -67,6 +67,17 @@ class DiverseRecipe(Recipe):
     def hashing(self, book: Codebook) -> RecordMinHash:
         """The public key function."""
         return RecordMinHash(sizes=tuple(book.sizes), hashes=self.hashes, key_space=self.key_space)
+
+    def chains(self, book: Codebook) -> DiverseChains:
+        """How rows are drawn."""
+        return DiverseChains(
+            hashing=self.hashing(book),
+            ls=self.diversity.ls(book),
+            floor=float(self.floor),
+            bands=self.bands,
+            sweeps=self.sweeps,
+            steps=book.allowed.plan(range(len(book.names))),
+        )
 
     def price(self, book: Codebook, rows: int) -> list[Entry]:
         """A promise per draw, whatever was read: blocks, neighbours and their keys."""
@@ -137,8 +148,7 @@ class FittedDiverse(Fitted):
 
     def _sampler(self, ledger: Ledger) -> DiverseSampler:
         opened = open_for_draws([self.tables], event=self.choices.event(self.codebook), ledger=ledger)
-        steps = self.codebook.allowed.plan(range(len(self.codebook.names)))
-        return DiverseSampler(opened[0], self.choices.hashing(self.codebook), self.choices.bands, steps)
+        return self.choices.chains(self.codebook).sampler(opened[0])
 
     def _draw(self, rows: int, ledger: Ledger) -> Sequence[Codes]:
         # a key of its own, as each partition of PLUGS has: one partition then draws the very same rows
@@ -153,15 +163,7 @@ class FittedDiverse(Fitted):
     def drawer(self, rows: int, ledger: Ledger) -> RangeDrawer:
         """The opened blocks."""
         opened = open_for_draws([self.tables], event=self.choices.event(self.codebook), ledger=ledger)
-        choices = self.choices
-        hashing = choices.hashing(self.codebook)
-        return DiverseDrawer(
-            tables=opened[0],
-            hashing=hashing,
-            bands=choices.bands,
-            sweeps=choices.sweeps,
-            steps=self.codebook.allowed.plan(range(len(self.codebook.names))),
-        )
+        return DiverseDrawer(tables=opened[0], chains=self.choices.chains(self.codebook))
 
     def diagnose(self, *, chains: int = 256, sweeps: int = 200, lags: int = 20) -> ChainReport:
         """Run fresh chains and say how they mix. Reads confidential blocks: not for release.

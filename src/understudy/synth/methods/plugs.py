@@ -13,18 +13,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from understudy.blocks.minhash import RecordMinHash
-from understudy.codebook.constraints import Step
-from understudy.mechanisms.l_diversity import diverse_tables, split_counts
+from understudy.mechanisms.l_diversity import split_counts
 from understudy.mechanisms.smoothing import open_for_draws
 from understudy.mechanisms.stream import Stream, StreamKey
 from understudy.parameters import Panel, Whole, option
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.secret import Secret
-from understudy.samplers.diverse import DiverseSampler
 from understudy.sources.base import Report, Source
 from understudy.sources.tables import CountTable, code_type
-from understudy.synth.drawers import PartsDrawer
+from understudy.synth.drawers import DiverseChains, PartsDrawer
 from understudy.synth.methods.lugs import LUGS, DiverseRecipe
 from understudy.synth.processes import helper_processes
 from understudy.synth.recipe import Fitted
@@ -82,7 +79,7 @@ class FittedParts(Fitted):
     def _draw(self, rows: int, ledger: Ledger) -> Sequence[Codes]:
         """Which part each row comes from is drawn first, so that rows are independent draws from the mixture."""
         choices, book = self.choices, self.codebook
-        number = choices.partitions
+        number, chains = choices.partitions, choices.chains(book)
         tables = open_for_draws(self._parts, event=choices.event(book), ledger=ledger)
         origin = np.zeros(rows, dtype=np.int64)
         if number > 1:
@@ -90,13 +87,8 @@ class FittedParts(Fitted):
         tasks = [
             _Task(
                 table=table,
-                hashing=choices.hashing(book),
-                ls=choices.diversity.ls(book),
-                floor=float(choices.floor),
-                bands=choices.bands,
-                steps=book.allowed.plan(range(len(book.names))),
+                chains=chains,
                 rows=int(share),
-                sweeps=choices.sweeps,
                 key=self._stream.fresh_key(),
             )
             for table, share in zip(tables, np.bincount(origin, minlength=number), strict=True)
@@ -115,15 +107,8 @@ class FittedParts(Fitted):
     def drawer(self, rows: int, ledger: Ledger) -> PartsDrawer:
         """The opened counts of all parts; whoever draws estimates the blocks."""
         choices, book = self.choices, self.codebook
-        return PartsDrawer(
-            parts=open_for_draws(self._parts, event=choices.event(book), ledger=ledger),
-            hashing=choices.hashing(book),
-            ls=choices.diversity.ls(book),
-            floor=float(choices.floor),
-            bands=choices.bands,
-            sweeps=choices.sweeps,
-            steps=book.allowed.plan(range(len(book.names))),
-        )
+        parts = open_for_draws(self._parts, event=choices.event(book), ledger=ledger)
+        return PartsDrawer(parts=parts, chains=choices.chains(book))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -131,31 +116,18 @@ class _Task:
     """What one part needs, all of it plain data; it travels to another process and nowhere else."""
 
     table: CountTable
-    hashing: RecordMinHash
-    ls: tuple[float, ...]
-    floor: float
-    bands: int
-    steps: tuple[Step | None, ...]
+    chains: DiverseChains
     rows: int
-    sweeps: int
     key: StreamKey
 
 
 def _work(task: _Task) -> list[Codes]:
     """Estimate, perturb and sample one part, on one thread."""
-    hashing = task.hashing
+    chains, sizes = task.chains, task.chains.hashing.sizes
     if task.rows == 0:
-        return [np.empty(0, dtype=code_type(max(hashing.sizes))) for _ in hashing.sizes]
-    tables = diverse_tables(
-        task.table,
-        keys_of=hashing.leave_one_out,
-        key_space=hashing.key_space,
-        ls=task.ls,
-        floor=task.floor,
-        threads=1,
-    )
-    sampler = DiverseSampler(tables, hashing, task.bands, task.steps)
-    return sampler.draw(rows=task.rows, sweeps=task.sweeps, stream=Stream(key=task.key), threads=1)
+        return [np.empty(0, dtype=code_type(max(sizes))) for _ in sizes]
+    sampler = chains.sampler_of(task.table, threads=1)
+    return sampler.draw(rows=task.rows, sweeps=chains.sweeps, stream=Stream(key=task.key), threads=1)
 
 
 @contextmanager
