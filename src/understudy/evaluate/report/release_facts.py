@@ -9,7 +9,7 @@ from typing import Any
 
 from understudy.errors import ReleaseError
 from understudy.loading import loader
-from understudy.release.reading import made_of
+from understudy.release.reading import made_of, read_manifest_file
 from understudy.release.release import ANONYMIZED, MANIFEST, TABLE_NAMES
 from understudy.release.verify import verify_release
 from understudy.release.workshop import PARTS
@@ -78,7 +78,7 @@ def _facts(folder: Path) -> ReleaseFacts:
 @loader("the release", remedy="take the folder again from where it was published.", error=ReleaseError)
 def linked_facts(folder: Path, problems: Sequence[str]) -> ReleaseFacts:
     """What a release of linked tables says, with what of it did not verify; its tables have files of their own."""
-    return stated(json.loads((folder / MANIFEST).read_text(encoding="utf-8")), problems, table=str(folder))
+    return stated(read_manifest_file(folder), problems, table=str(folder))
 
 
 def stated(manifest: Mapping[str, Any], problems: Sequence[str], *, table: str) -> ReleaseFacts:
