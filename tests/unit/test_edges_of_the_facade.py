@@ -84,3 +84,10 @@ def test_underscores_are_no_part_of_a_number(text):
     for read in (number, whole_number):
         with pytest.raises(Exception, match="is not a"):
             read(text)
+
+
+@pytest.mark.parametrize("cap", [0, -1])
+def test_a_cap_of_nothing_is_no_cap_left_out(cap):
+    """It used to fall back to the cap of the codebook."""
+    with pytest.raises(ParameterError, match=f"`cap` is {cap}; it must be a whole number of 1 or more"):
+        us.split(TABLE, person="a", constants=["days"], cap=cap)

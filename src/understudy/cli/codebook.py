@@ -15,6 +15,7 @@ from understudy.cli.console import table as plain_table
 from understudy.cli.shared import App, number_option, option, whole_option
 from understudy.errors import ParameterError
 from understudy.facade import codebooks, reviews
+from understudy.parameters import Whole
 
 if TYPE_CHECKING:
     from understudy.codebook import Codebook
@@ -260,6 +261,7 @@ def rules(
 ) -> None:
     """Propose rules that the data seem to keep, and write those that a person declares. Proposals are confidential."""
     opening: dict[str, Any] = {"table": table, "unknown": unknown}
+    Whole(tried=30).check("most", most)
     if learn or epsilon is not None or delta is not None:
         _refuse_beside("--learn", accept=accept, map=map, pack=pack, column=column, level=level, by=by, source=source)
         price = {"epsilon": epsilon, "delta": delta, "rest": rest, "account": account}

@@ -125,15 +125,18 @@ def split(
         ``.looked`` and ``.codebook``.
     """
     from understudy.codebook.split import split_book
+    from understudy.parameters import Whole
     from understudy.sources.linked_check import check_linked
     from understudy.sources.linked_split import look_at_persons
 
     target = new_codebook(out)
+    if cap is not None:
+        Whole(tried=5).check("cap", cap)
     upper, lower = _two(names)
     described = _described(data, book, [name for name in (person, key) if name], table)
     unit = described.unit
     person = person or (unit.id if unit else None)
-    cap = cap or (unit.cap if unit else None)
+    cap = unit.cap if cap is None and unit else cap
     if person is None:
         raise ParameterError("`person` is missing: name the column that tells people apart, such as patient_id.")
     looked = look_at_persons(data, described, person, table=table)

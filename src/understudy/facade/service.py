@@ -62,7 +62,7 @@ def _database(database: str | None) -> str:
     """From the argument, which may hold no password; the environment; a file that it names; or the default."""
     from understudy.service.store import DEFAULT_DATABASE, without_password
 
-    if database:
+    if database is not None:
         return without_password(database)
     named = os.environ.get(_FILE_VARIABLE)
     if named and not os.environ.get(DATABASE_VARIABLE):
