@@ -1,6 +1,7 @@
 """A guided way to an anonymised table: name what an intruder may know, weigh candidates, make one."""
 
 import json
+import shlex
 from typing import Any
 
 from fastapi import APIRouter
@@ -40,6 +41,7 @@ def show(request: Request, dataset: str) -> Response:
         quasi=ticked,
         suppressions=SUPPRESSIONS,
         nonce=_number(own),
+        has_account=own.account.is_file(),
     )
 
 
@@ -106,6 +108,8 @@ def weigh(request: Request, dataset: str) -> Response:
 def make(request: Request, dataset: str) -> Response:
     """Make the chosen one."""
     own, form = dataset_of(request, dataset), form_of(request)
+    if jobs.find(own.root.folder, form.get("nonce")) is None and jobs.releasing(own.root.folder, own.name):
+        raise ParameterError(texts("release")["one_at_a_time"])
     quasi, name = _chosen(own, form), released.next_name(own)
     way: dict[str, Any] = {"k": plans.read_whole(form.get("k"), "k")}
     if form.get("mondrian"):
@@ -126,20 +130,22 @@ def make(request: Request, dataset: str) -> Response:
 
 def _equivalent(own: Dataset, way: dict[str, Any], quasi: list[str], name: str) -> Equivalent:
     data, book = plans.source_words(own)
+    table, named = plans.table_words(own)
     folder, report = own.shown(own.releases / name), own.shown(own.reports / f"{name}.html")
     how = "--mondrian" if way.get("mondrian") else f"--suppression {way['suppression']:g}"
     words = "mondrian=True" if way.get("mondrian") else f"suppression={way['suppression']:g}"
     known = ",".join(quasi) or "COLUMNS"
+    ticked = shlex.quote(known)
     account = f" --account {own.shown(own.account)}" if own.account.is_file() else ""
     return Equivalent(
         commands=(
             *plans.making(own, own.releases, own.reports),
-            f"understudy anonymize run {data} -c {book} --quasi {known} --k {way['k']} {how} -o {folder}",
-            f"understudy anonymize report {data} {folder} -c {book} -o {report}{account}",
+            f"understudy anonymize run {data} -c {book}{table} --quasi {ticked} --k {way['k']} {how} -o {folder}",
+            f"understudy anonymize report {data} {folder} -c {book}{table} -o {report}{account}",
         ),
         python=(
             "import understudy as us",
-            f'us.anonymize("{plans.data_words(own)}", "{own.shown(own.codebook)}", k={way["k"]}, {words}, '
-            f'quasi="{known}", out="{folder}", page="{report}")',
+            f'us.anonymize({plans.data_words(own)!r}, "{own.shown(own.codebook)}", k={way["k"]}, {words}{named}, '
+            f'quasi={quasi or known!r}, out="{folder}", page="{report}")',
         ),
     )
