@@ -172,12 +172,10 @@ def test_counts_audits_and_anonymised_tables_take_codes():
 
 
 def test_a_review_can_say_what_means_missing_among_codes(tmp_path):
-    """It is proposed because it is no code: it is none of the levels either."""
+    """A review proposes what is no code of the pack; it is none of the levels either."""
     book = Codebook(columns=(BOOK.columns[0], Coded(name="second", pack="icd9", origin="drafted")))
     (tmp_path / "book.toml").write_text(book.to_toml())
     data = stays(200).select(["sex", "second"])
-    (question,) = (one for one in us.review(tmp_path / "book.toml", data).questions if "second" in one.columns)
-    assert question.suggested["second"] == "missing=?"
-    us.review(tmp_path / "book.toml", data, answers={"panels": {question.id: "proposed"}}, by="A. Meyer")
+    us.review(tmp_path / "book.toml", data, answers={"columns": {"second": "missing=?"}}, by="A. Meyer")
     column = Codebook.load(tmp_path / "book.toml").column("second")
     assert column.missing == "?" and column.is_reviewed
