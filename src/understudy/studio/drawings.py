@@ -41,7 +41,7 @@ def account_bar(*, cap: float, before: float, after: float | None, title: str) -
 
 def spans(entries: Sequence[tuple[str, float, float]], *, limit: float | None, limit_words: str, title: str) -> Markup:
     """Where errors will lie, on a logarithmic scale, beside a limit."""
-    across = Scale(low=0.0001, high=1, start=14, end=_NARROW - 16, log=True)
+    across = Scale(low=0.0001, high=1, start=22, end=_NARROW - 16, log=True)
     height = 40.0 * len(entries) + 40
     parts = []
     for value in across.ticks():

@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter
 from starlette.requests import Request
@@ -10,11 +10,15 @@ from starlette.responses import Response
 
 from understudy.errors import ParameterError
 from understudy.studio import jobs, plans, released
+from understudy.studio.books import is_dropped
 from understudy.studio.frame import Audience, Equivalent, dataset_of, go, page
 from understudy.studio.guard import Form, form_of, session_of
 from understudy.studio.stored_books import is_linked, one_book
 from understudy.studio.texts import texts
 from understudy.studio.workspace import Dataset, private_folder
+
+if TYPE_CHECKING:
+    from understudy.codebook.columns import Column
 
 router = APIRouter()
 FILE = "candidates.json"
@@ -26,7 +30,7 @@ def show(request: Request, dataset: str) -> Response:
     """Columns, candidates and the button."""
     own = dataset_of(request, dataset)
     linked = is_linked(own)
-    columns = [] if linked else [(one.name, str(getattr(one.role, "value", ""))) for one in one_book(own).columns]
+    columns = [] if linked else [(one.name, one.role.value) for one in _modelled(own)]
     weighed = _weighed(own)
     ticked = weighed.get("quasi") or [name for name, role in columns if role == "quasi-identifier"]
     return page(
@@ -45,6 +49,11 @@ def show(request: Request, dataset: str) -> Response:
     )
 
 
+def _modelled(own: Dataset) -> "list[Column]":
+    """Columns that a release can hold: an intruder finds nobody by what is left out."""
+    return [one for one in one_book(own).columns if not is_dropped(one)]
+
+
 def _weighed(own: Dataset) -> dict[str, Any]:
     """What was weighed last; nothing where the codebook has changed since."""
     place = own.path(".looks", FILE)
@@ -61,7 +70,7 @@ def _number(own: Dataset) -> str:
 
 
 def _chosen(own: Dataset, form: Form) -> list[str]:
-    known = {one.name for one in one_book(own).columns}
+    known = {one.name for one in _modelled(own)}
     names = [name for name in form.all("quasi") if name in known]
     if not names:
         raise ParameterError(texts("anonymise")["no_columns"])
