@@ -167,6 +167,41 @@ def test_other_schemes_are_refused(visitor, root, words):
     assert not list(root.iterdir())
 
 
+def test_an_address_with_a_password_is_not_kept(visitor, root):
+    for words in ("postgresql://anna:hunter2@db.example/x", "postgresql://db.example/x?password=hunter2"):
+        text = visitor.done("/new", {"other": words, "table": "t", "name": "db"}).text
+        assert "the address holds a password" in text and not (root / "db").exists()
+
+
+def test_links_in_releases_lead_nowhere(root, tmp_path):
+    """A release is a folder with files; links that somebody put there show nothing that lies outside."""
+    own = with_dataset(root)
+    (tmp_path / "secret.html").write_text("<!-- understudy page, made from a release --><p>Alice</p>")
+    (tmp_path / "manifest.json").write_text('{"method": "Alice"}')
+    (own.folder / "pages").symlink_to(tmp_path)
+    own.releases.mkdir()
+    (own.releases / "1").mkdir()
+    (own.releases / "1" / "manifest.json").write_text("{}")
+    (own.releases / "1" / "index.html").symlink_to(tmp_path / "secret.html")
+    (own.releases / "2").symlink_to(tmp_path)
+    visitor = Visitor(root)
+    for path in ("/", "/d/t/others", "/d/t/others/page?file=pages/secret.html", "/d/t/publish", "/d/t/publish/1/page"):
+        assert "Alice" not in visitor.get(path).text, path
+    assert visitor.get("/").status_code == visitor.get("/d/t/others").status_code == 200
+    (own.releases / "1" / "manifest.json").unlink()
+    (own.releases / "1" / "manifest.json").symlink_to(tmp_path / "manifest.json")
+    for path in ("/", "/d/t/publish", "/d/t/publish/1"):
+        assert "Alice" not in visitor.get(path).text, path
+
+
+def test_one_person_with_two_spellings_is_one(root):
+    from understudy.errors import ParameterError
+
+    (root / "studio.toml").write_text('people = ["A. Meyer", "A. Meyer "]\napprovals = 2\n')
+    with pytest.raises(ParameterError, match="two people"):
+        assert Root.at(root).settings
+
+
 def test_a_data_set_that_points_outside_shows_nothing(root, tmp_path):
     (tmp_path / "secret.csv").write_text("name\nAlice\n")
     with_dataset(root, data="../../secret.csv")

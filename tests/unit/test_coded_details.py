@@ -169,3 +169,13 @@ def test_counts_audits_and_anonymised_tables_take_codes():
     report = us.audit(table, book, 20, "laplace", epsilon=1.0, runs=40)
     assert not report.refuted
     assert us.anonymize(table, book, k=5, suppression=0.2, quasi=["sex", "d_group"]) is not None
+
+
+def test_a_review_can_say_what_means_missing_among_codes(tmp_path):
+    """A review proposes what is no code of the pack; it is none of the levels either."""
+    book = Codebook(columns=(BOOK.columns[0], Coded(name="second", pack="icd9", origin="drafted")))
+    (tmp_path / "book.toml").write_text(book.to_toml())
+    data = stays(200).select(["sex", "second"])
+    us.review(tmp_path / "book.toml", data, answers={"columns": {"second": "missing=?"}}, by="A. Meyer")
+    column = Codebook.load(tmp_path / "book.toml").column("second")
+    assert column.missing == "?" and column.is_reviewed

@@ -341,8 +341,19 @@ def test_a_recipe_from_elsewhere_is_the_plan(tmp_path):
     plan = plans.saved_plan(own)
     assert (plan.method, plan.rows, plan.options) == ("laplace", 30, {"epsilon": 0.3})
     assert "--method laplace --epsilon 0.3 --rows 30" in plan.flags()
-    own.path("recipe.toml").write_text('method = "laplace"\n')
-    assert Visitor(tmp_path).get("/d/small/quote").status_code == 422
+    for text, sentence in (
+        ('method = "laplace"\n', "so it has no price yet"),
+        ('method = "marginals"\nrows = 30\nepsilon = 0.3\ndelta = 1e-6\nmax_levels = 9\n', "sets `max_levels`"),
+    ):
+        own.path("recipe.toml").write_text(text)
+        visitor = Visitor(tmp_path)
+        for screen in ("quote", "release"):  # a price of something else is never shown as its own
+            assert sentence in html.unescape(visitor.get(f"/d/small/{screen}").text).replace("<code>", "`").replace(
+                "</code>", "`"
+            )
+        assert "Pay epsilon" not in visitor.get("/d/small/release").text
+        assert planned(visitor).status_code == 200 and plans.saved_plan(own).method == "marginals"
+        own.account.unlink()
 
 
 def test_what_an_account_would_say(tmp_path):
@@ -412,3 +423,109 @@ def test_methods_ask_for_the_public_numbers_that_they_need(tmp_path):
     assert plans.saved_plan(own).numbers == (("public_rows", 5000),)
     assert "--method privbayes --epsilon 1.0 --public-rows 5000" in page and "public_rows=5000" in page
     assert 'name="privbayes.public_rows" min="2" value="5000"' in visitor.get("/d/small/quote").text
+
+
+def test_one_release_at_a_time(tmp_path):
+    """The next one would get the same number: neither another tab nor the back button pays for it."""
+    own, visitor = small(tmp_path), Visitor(tmp_path)
+    planned(visitor, rows="100000")
+    visitor.post("/d/small/release", {"nonce": nonce_in(visitor.get("/d/small/release")), "confirm": "small"})
+    (job,) = jobs.all_jobs(own.root.folder)
+    shown = visitor.get("/d/small/release")
+    if job.state is JobState.RUNNING:
+        assert "can be paid when it has ended" in shown.text and 'name="confirm"' not in shown.text
+        asked = {"nonce": "0" * 32, "confirm": "small", "k": "5", "mondrian": "1", "quasi": "sex"}
+        for path in ("/d/small/release", "/d/small/anonymise"):
+            assert visitor.post(path, asked, came_from="/d/small/release").status_code == 303
+            assert "is being made right now" in visitor.get("/d/small/release").text
+    ended(own, job.nonce)
+    assert len(jobs.all_jobs(own.root.folder)) == 1 and len(releases.open_account(own.account).history()) == 1
+    assert 'name="confirm"' in visitor.get("/d/small/release").text
+
+
+def test_what_was_written_before_a_job_was_stopped_is_told(tmp_path):
+    """Cancelled while the finished release is checked: it is there, and it was charged."""
+    own, visitor = small(tmp_path), Visitor(tmp_path)
+    planned(visitor)
+    visitor.post("/d/small/release", {"nonce": nonce_in(visitor.get("/d/small/release")), "confirm": "small"})
+    (job,) = jobs.all_jobs(own.root.folder)
+    ended(own, job.nonce)
+    for state in ("cancelled", "failed"):
+        jobs.write_whole(job.folder / "result.json", {"state": state})
+        told = visitor.get(f"/d/small/job/{job.nonce}").text
+        assert "Nothing was written" not in told and "small/releases/1 had been written already" in told
+        assert "Yes." in told
+    jobs.write_whole(job.folder / "request.json", job.request | {"arguments": job.arguments | {"out": "small/no"}})
+    assert "Nothing was written." in visitor.get(f"/d/small/job/{job.nonce}").text
+    jobs.write_whole(job.folder / "request.json", job.request | {"kind": "evaluate"})
+    assert "the account remembers the look" in visitor.get(f"/d/small/job/{job.nonce}").text
+
+
+def test_a_refusal_that_counts_rows_is_confidential(tmp_path):
+    own, visitor = small(tmp_path), Visitor(tmp_path)
+    planned(visitor)
+    nonce = nonce_in(visitor.get("/d/small/release"))
+    own.path("rows.csv").write_text("sex,age,<script>alert(1)</script>\nX,3,yes\n")
+    refused = visitor.post("/d/small/release", {"nonce": nonce, "confirm": "small"}, came_from="/d/small/release")
+    assert refused.status_code == 303 and "has changed since this screen" in visitor.get("/d/small/release").text
+    nonce = nonce_in(visitor.get("/d/small/release"))
+    visitor.post("/d/small/release", {"nonce": nonce, "confirm": "small"})
+    ended(own, nonce, JobState.REFUSED)
+    told = visitor.get(f"/d/small/job/{nonce}").text
+    assert "(1 rows)" in told and 'class="audience confidential"' in told
+
+
+def test_limits_stand_once_somebody_has_looked_whatever_became_of_the_page(tmp_path):
+    own, visitor = small(tmp_path), Visitor(tmp_path)
+    planned(visitor)
+    tables.synthesize(
+        own.path("rows.csv"), own.codebook, 40, epsilon=0.5, delta=1e-6, out=private(own), account=own.account
+    )
+    visitor.done("/d/small/report/board", {"limit-share_error": "0.05", "by": "Board"})
+    assert "Change them" in visitor.get("/d/small/report").text
+    releases.open_account(own.account).look("evaluation of small/releases/1")
+    shown = visitor.get("/d/small/report").text
+    assert "Change them" not in shown and "They stand" in shown
+    visitor.post("/d/small/report/board", {"limit-share_error": "0.5", "by": "B"}, came_from="/d/small/report")
+    assert "its limits stand" in visitor.get("/d/small/report").text
+
+
+def test_no_other_screen_opens_a_report_before_its_limits(tmp_path):
+    own, visitor = small(tmp_path), Visitor(tmp_path)
+    own.reports.mkdir()
+    own.path("reports", "1.html").write_text("<!-- understudy page, made from confidential data --><p>secret</p>")
+    assert "1.html" not in visitor.get("/d/small/others").text
+    answer = visitor.get("/d/small/others/page?file=reports/1.html")
+    assert answer.status_code == 422 and "secret" not in answer.text
+
+
+def test_a_look_that_nobody_remembers_is_called_so(tmp_path):
+    small(tmp_path)
+    visitor = Visitor(tmp_path)
+    assert "nobody remembers it" in visitor.get("/d/small/anonymise").text
+    planned(visitor)
+    assert "the account remembers it" in visitor.get("/d/small/anonymise").text
+
+
+def test_the_commands_name_the_table_of_a_database(tmp_path, monkeypatch):
+    import duckdb
+
+    own = small(tmp_path)
+    with duckdb.connect(str(tmp_path / "study.duckdb")) as connection:
+        connection.execute(f"CREATE TABLE \"a b\" AS FROM read_csv('{own.path('rows.csv')}')")
+        connection.execute("CREATE TABLE other AS SELECT 1 AS x")
+    own.declare(data="../study.duckdb", table="a b")
+    visitor = Visitor(tmp_path)
+    planned(visitor)
+    for screen in ("release", "report", "anonymise", "others"):
+        text = html.unescape(visitor.get(f"/d/small/{screen}").text)
+        command = next(line for line in text.splitlines() if "study.duckdb" in line and "understudy " in line)
+        assert "--table 'a b'" in command and "table='a b'" in text, screen
+
+
+def test_prices_in_an_address_survive_any_word(tmp_path):
+    small(tmp_path)
+    visitor = Visitor(tmp_path)
+    for method in ("a%0d%0aSet-Cookie:x=1", "%E2%82%AC", "a%26epsilon=9"):
+        answer = visitor.get(f"/d/small/quote/price?method={method}&rows=60")
+        assert answer.status_code == 200 and "There is no price for this" in answer.text, method

@@ -162,7 +162,7 @@ def test_no_screen_reads_the_rows(own, monkeypatch):
 
 def test_lights_tell_what_a_column_needs(own):
     assert [(line.name, line.light, line.state) for line in lines_of(own)] == [
-        ("id", "good", "declared"),
+        ("id", "good", "left_out"),
         ("sex", "open", "open"),
         ("age", "good", "attested"),
     ]
@@ -320,3 +320,92 @@ def test_records_that_were_kept_back_are_named_on_the_screen(tmp_path, own):
         assert refused.status_code == 303 and sentence in visitor.get(here).text
     assert "No records count as kept back now." in visitor.done(f"{here}/holdout", {"holdout": ""}).text
     assert Root.at(tmp_path).dataset(own.name).holdout is None
+
+
+def test_nobody_vouches_for_what_the_screen_did_not_show(own):
+    """Another tab, a command or an undo may have changed the codebook since; column 1 may be another one by now."""
+    visitor = Visitor(own.root.folder)
+    number = re.search(r'name="shown" value="(\w+)"', visitor.get("/d/stays/codebook/column/1").text)[1]
+    pages = ("column/1", "attest", "rules", "", "../data")
+    assert all(f'name="shown" value="{number}"' in visitor.get(f"/d/stays/codebook/{page}".rstrip("/")).text
+               for page in pages[:3])  # fmt: skip
+    changed = BOOK.replace('["F", "M"]', '["F", "M", "of these data alone"]')
+    own.codebook.write_text(changed)
+    signed = {"shown": number, "by": "A. Meyer", "source": "form 7"}
+    forms = {
+        "codebook/attest": signed | {"column": "sex"},
+        "codebook/column/1/attest": signed,
+        "codebook/column/1": {"shown": number, "kind": "categorical", "levels": "a\nb"},
+        "codebook/undo": {"shown": number},
+        "codebook/rules": signed | {"accept": "x"},
+        "data/person": {"shown": number, "who": "column", "column": "id", "cap": "2"},
+    }
+    for path, fields in forms.items():
+        refused = visitor.post(f"/d/stays/{path}", fields, came_from="/d/stays/codebook/column/1")
+        text = visitor.get(refused.headers["location"]).text
+        assert "has changed since this screen was shown" in text and own.codebook.read_text() == changed, path
+        assert "a\nb" not in text, "what was typed for another column is not filled in"
+    now = re.search(r'name="shown" value="(\w+)"', visitor.get("/d/stays/codebook/attest").text)[1]
+    visitor.done("/d/stays/codebook/attest", signed | {"shown": now, "column": "sex"})
+    assert load_codebook(own.codebook).column("sex").is_attested
+
+
+def test_answers_belong_to_the_questions_that_were_shown(own):
+    question = {"id": "levels", "columns": ["sex"], "sees": {"sex": ["2 levels"]}, "asks": "Public?",
+                "answers": ["yes", "drop"], "proposed": "yes", "suggested": {}}  # fmt: skip
+    keep_look(own, "columns", key_of(own, "columns"), seen={"questions": [question], "counts": {}, "faults": []})
+    visitor = Visitor(own.root.folder)
+    number = re.search(r'name="shown" value="(\w+)"', visitor.get("/d/stays/codebook/review").text)[1]
+    other = question | {"id": "ids", "asks": "An id?"}
+    keep_look(own, "columns", key_of(own, "columns"), seen={"questions": [other], "counts": {}, "faults": []})
+    given = {"shown": number, "by": "A. Meyer", "panel-0": "yes"}
+    visitor.post("/d/stays/codebook/review", given, came_from="/d/stays/codebook/review")
+    assert "has changed since this screen was shown" in visitor.get("/d/stays/codebook/review").text
+    assert not (own.looks / "answers.given").exists() and own.codebook.read_text() == BOOK
+
+
+def test_answers_that_cannot_be_written_come_back_as_they_were_given(own):
+    question = {"id": "levels", "columns": ["sex"], "sees": {"sex": ["2 levels"]}, "asks": "Public?",
+                "answers": ["yes", "drop", "missing=CODE"], "proposed": "yes", "suggested": {}}  # fmt: skip
+    keep_look(own, "columns", key_of(own, "columns"), seen={"questions": [question], "counts": {}, "faults": []})
+    visitor = Visitor(own.root.folder)
+    given = {"by": "A. Meyer", "panel-0": "yes", "column-0-0": "missing=CODE", "missing-0-0": "nowhere"}
+    visitor.done("/d/stays/codebook/review", given)
+    visitor.wait("stays")
+    assert "has no level" in visitor.get("/d/stays/codebook").text
+    text = visitor.get("/d/stays/codebook/review").text
+    assert 'value="nowhere"' in text and 'value="A. Meyer"' in text and "has no level" in text
+    assert own.codebook.read_text() == BOOK
+
+
+def test_the_options_of_an_address_that_nobody_asks_about_stay(tmp_path):
+    made = new_dataset(Root.at(tmp_path), "odd", data="../odd.txt?layout=l.toml&delimiter=;")
+    (tmp_path / "odd.txt").write_text("a;b\n1;2\n")
+    visitor = Visitor(tmp_path)
+    visitor.done("/d/odd/data/reading", {"delimiter": "tab", "encoding": "", "table": ""})
+    visitor.wait("odd")
+    assert visitor.root.dataset("odd").declared["data"] == "../odd.txt?layout=l.toml&delimiter=%09"
+    assert made.name == "odd"
+
+
+def test_a_draft_is_headed_by_the_title_and_says_nothing_to_readers_about_drafting(own):
+    from understudy.studio.looking import look
+
+    own.codebook.unlink()
+    assert look(own, "draft")
+    book = load_codebook(own.codebook)
+    assert (book.title, book.description) == ("Stays 2024", "") and own.draft.read_bytes() == own.codebook.read_bytes()
+
+
+def test_rules_that_are_there_are_not_offered_again(own):
+    words = "never sex = M and age = [0, 18)"
+    pack = {"name": "p", "title": "A pack", "rules": [words], "source": "s", "notes": ["a note"]}
+    one = {"support": 1, "exceptions": 0, "needs_map": False, "if_wrong": "", "expected_without_it": 1.0}
+    seen = {"proposals": [one | {"id": str(n), "words": f"rule {n}"} for n in range(99)], "packs": [pack]}
+    keep_look(own, "rules", key_of(own, "rules"), seen=seen)
+    visitor = Visitor(own.root.folder)
+    text = visitor.get("/d/stays/codebook/rules").text
+    assert "A pack" in text and "The first 60 of 99 are shown" in text
+    rule = '\n[[rules]]\nkind = "impossible"\nname = "r"\nsource = "s"\ncells = { sex = "M", age = "[0, 18)" }\n'
+    own.codebook.write_text(BOOK + rule)
+    assert "A pack" not in visitor.get("/d/stays/codebook/rules").text

@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from understudy.codebook.book import Codebook
+from understudy.codebook.coded import Coded
 from understudy.codebook.columns import Categorical, Column, Levelled, Origin, Review, Role, Text
 from understudy.codebook.encode import number_of
 from understudy.codebook.numbers import Number
@@ -168,7 +169,9 @@ def _with_missing(column: Column, codes: Sequence[str], values: Sequence[str]) -
     """Codes that mean missing: the token of the missing level, or reading rules where there is one already."""
     if not codes:
         raise ParameterError(f"`missing=` of column {column.name!r} names no code; write missing=999.")
-    if isinstance(column, Levelled):
+    if isinstance(column, Levelled) and not isinstance(
+        column, Coded
+    ):  # what is no code of a pack is none of its levels
         if strange := [code for code in codes if code not in column.levels]:
             raise ParameterError(
                 f"column {column.name!r} has no level {strange[0]!r}; it has {column.shown_labels(6)}."

@@ -22,6 +22,13 @@ def read_databases_alone() -> None:
     read_databases_alone()
 
 
+def check_address(address: str) -> None:
+    """Refuse the address of a server that cannot be opened, such as one with a password, before anybody keeps it."""
+    from understudy.sources.addresses import parse_address
+
+    parse_address(address)
+
+
 def tables_in(data: Any) -> tuple[str, ...]:
     """The names of the tables of a DuckDB file, in order; none for anything else. Reads no row."""
     from understudy.sources.linked_draft import table_names

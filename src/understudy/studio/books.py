@@ -110,15 +110,15 @@ def is_dropped(column: Any) -> bool:
 
 
 def _state(column: Any, panel: str) -> str:
+    if is_dropped(column):
+        return "left_out"
     if column.is_attested:
         return "attested"
     if column.is_reviewed:
         return "reviewed"
     if panel in DANGEROUS:
         return "dangerous"
-    if column.is_public:
-        return "declared"
-    return "left_out" if is_dropped(column) else "open"
+    return "declared" if column.is_public else "open"
 
 
 def _bars(counts: Any) -> tuple[tuple[float, float], ...]:

@@ -3,10 +3,30 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from understudy.errors import ParameterError
+from understudy.studio.guard import Form
+from understudy.studio.plans import form_number
 from understudy.studio.texts import texts
 from understudy.studio.workspace import Dataset, private_folder, write_private
+
+
+class StaleFormError(ParameterError):
+    """A form of a codebook that has changed since it was shown. It is not filled in again."""
+
+
+def number_of(own: Dataset, *facts: Any) -> str:
+    """The number of a form: of the codebook, and of what else it shows, as they are."""
+    return form_number(own.codebook.read_bytes() if own.codebook.is_file() else b"", *facts)
+
+
+def check_number(own: Dataset, form: Form, *facts: Any) -> None:
+    """Nobody puts their name to something else than was shown: another tab or a command may have changed it."""
+    now = number_of(own, *facts)
+    if form.get("shown", now) != now:
+        raise StaleFormError(texts("codebook")["changed"])
+
 
 _MOST = 200
 """Earlier texts that are kept."""

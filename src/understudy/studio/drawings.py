@@ -8,6 +8,8 @@ from markupsafe import Markup
 from understudy.pages.charts import Scale, bar, dots, line, svg, text
 
 _WIDE = 640.0
+_NARROW = 380.0
+"""Of drawings with words: as wide as a phone, scaled up on larger screens."""
 _INK, _SOFT, _ACCENT, _BAD, _GRID = "var(--ink)", "var(--soft)", "var(--accent)", "var(--bad)", "var(--line)"
 _SPENT = "var(--edge)"
 
@@ -39,37 +41,37 @@ def account_bar(*, cap: float, before: float, after: float | None, title: str) -
 
 def spans(entries: Sequence[tuple[str, float, float]], *, limit: float | None, limit_words: str, title: str) -> Markup:
     """Where errors will lie, on a logarithmic scale, beside a limit."""
-    across = Scale(low=0.0001, high=1, start=30, end=_WIDE - 20, log=True)
-    height = 44.0 * len(entries) + 46
+    across = Scale(low=0.0001, high=1, start=22, end=_NARROW - 16, log=True)
+    height = 40.0 * len(entries) + 40
     parts = []
     for value in across.ticks():
-        parts.append(line([(across(value), 22), (across(value), height - 22)], colour=_GRID, width=1))
-        parts.append(text(across(value), height - 6, f"{value:g}", size=15, anchor="middle", colour=_SOFT))
+        parts.append(line([(across(value), 18), (across(value), height - 18)], colour=_GRID, width=1))
+        parts.append(text(across(value), height - 4, f"{value:g}", size=11.5, anchor="middle", colour=_SOFT))
     for place, (words, low, high) in enumerate(entries):
-        y = 44.0 * place + 30
+        y = 40.0 * place + 22
         start, end = across(max(low, 1e-4)), across(max(high, 1e-4))
-        parts.append(text(10, y + 9, words, size=16, colour=_INK))
-        parts.append(bar(start, y + 14, max(4.0, end - start), 10, fill=_ACCENT, rounded=5))
+        parts.append(text(8, y + 9, words, size=12.5, colour=_INK))
+        parts.append(bar(start, y + 14, max(4.0, end - start), 8, fill=_ACCENT, rounded=4))
         if end - start < 5:
-            parts.append(dots([(start, y + 19)], colour=_ACCENT, size=6))
+            parts.append(dots([(start, y + 18)], colour=_ACCENT, size=5))
     if limit is not None:
-        parts.append(line([(across(limit), 18), (across(limit), height - 22)], colour=_BAD, width=2, dash="5 4"))
-        parts.append(text(across(limit), 13, limit_words, size=15, anchor="middle", colour=_BAD))
-    return Markup(svg(parts, width=_WIDE, height=height, title=title, inline=True, style="drawing wide"))
+        parts.append(line([(across(limit), 15), (across(limit), height - 18)], colour=_BAD, width=2, dash="5 4"))
+        parts.append(text(across(limit), 11, limit_words, size=11.5, anchor="middle", colour=_BAD))
+    return Markup(svg(parts, width=_NARROW, height=height, title=title, inline=True, style="drawing wide"))
 
 
 def running_total(points: Sequence[float], *, cap: float, title: str) -> Markup:
     """The total of an account after each of its charges, as stairs below the cap."""
-    up = Scale(low=0, high=max(cap, *points, 1e-9) * 1.05, start=150, end=14)
-    across = Scale(low=0, high=max(1, len(points)), start=44, end=_WIDE - 10)
+    up = Scale(low=0, high=max(cap, *points, 1e-9) * 1.05, start=124, end=12)
+    across = Scale(low=0, high=max(1, len(points)), start=34, end=_NARROW - 8)
     corners = [(across(0), up(0))]
     for place, value in enumerate(points):
         corners += [(across(place), up(value)), (across(place + 1), up(value))]
     parts = [
-        line([(44, up(0)), (_WIDE - 10, up(0))], colour=_SOFT, width=1),
-        line([(44, up(cap)), (_WIDE - 10, up(cap))], colour=_BAD, width=2, dash="6 4"),
-        text(38, up(cap) + 4, f"{cap:g}", size=13, anchor="end", colour=_SOFT),
-        text(38, up(0) + 4, "0", size=13, anchor="end", colour=_SOFT),
+        line([(34, up(0)), (_NARROW - 8, up(0))], colour=_SOFT, width=1),
+        line([(34, up(cap)), (_NARROW - 8, up(cap))], colour=_BAD, width=2, dash="6 4"),
+        text(29, up(cap) + 4, f"{cap:g}", size=11.5, anchor="end", colour=_SOFT),
+        text(29, up(0) + 4, "0", size=11.5, anchor="end", colour=_SOFT),
         line(corners, colour=_ACCENT, width=3),
     ]
-    return Markup(svg(parts, width=_WIDE, height=164, title=title, inline=True, style="drawing wide"))
+    return Markup(svg(parts, width=_NARROW, height=134, title=title, inline=True, style="drawing wide"))

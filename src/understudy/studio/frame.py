@@ -15,6 +15,7 @@ from starlette.responses import RedirectResponse, Response
 
 from understudy.errors import UnderstudyError
 from understudy.pages.shell import page_environment
+from understudy.studio.changes import StaleFormError
 from understudy.studio.forms import refilled, refused_form
 from understudy.studio.guard import form_of, session_of
 from understudy.studio.texts import fill, texts
@@ -153,8 +154,9 @@ def say(request: Request, sentence: str, *, is_problem: bool = False) -> None:
 def refuse(request: Request, error: UnderstudyError) -> None:
     """Let the next screen say what is wrong with the form that was sent, and show it as it was typed."""
     session, sentence = session_of(request), plain_fault(error)
-    sent = form_of(request).pairs if request.method == "POST" else tuple(request.query_params.multi_items())
-    session.refused = refused_form(request.url.path, sent, error, sentence)
+    if not isinstance(error, StaleFormError):
+        sent = form_of(request).pairs if request.method == "POST" else tuple(request.query_params.multi_items())
+        session.refused = refused_form(request.url.path, sent, error, sentence)
     say(request, sentence, is_problem=True)
 
 

@@ -60,6 +60,9 @@ class Session:
         """Who this is, as far as is known."""
         return self.person or self.called
 
+    answered: Refused | None = field(default=None, repr=False)
+    """The answers to a review that were sent last: they are shown again if they cannot be written down."""
+
     def take_messages(self) -> list[tuple[str, bool]]:
         """Sentences for the next screen, and whether each is a problem."""
         taken, self.messages = self.messages, []

@@ -39,6 +39,8 @@ from understudy.studio.texts import texts
 PAYING = ("synthesize",)
 """Kinds of work that an account is charged for; it only remembers the others."""
 FOLDER = Path(".studio") / "jobs"
+RELEASING = ("synthesize", "anonymize")
+"""Kinds of work that make the next release of a data set: one at a time, or two would have one number."""
 KEPT = 100
 """Folders of finished work that are kept for each data set."""
 NONCE = re.compile(r"[0-9a-f]{32}")
@@ -254,6 +256,12 @@ def all_jobs(root: Path, *, about: str | None = None) -> list[Job]:
     """Those of a root, or about one data set; the latest first."""
     found = [job for job in _jobs_of(root) if about is None or job.request.get("about") == about]
     return sorted(found, key=_asked_at, reverse=True)
+
+
+def releasing(root: Path, about: str) -> Job | None:
+    """The work that makes the next release of a data set right now, if there is any."""
+    known = all_jobs(root, about=about)
+    return next((job for job in known if job.kind in RELEASING and job.state is JobState.RUNNING), None)
 
 
 def _asked_at(job: Job) -> float:

@@ -62,8 +62,20 @@ def _draft(own: Dataset) -> Any:
     else:
         made = draft(own.data, own.codebook, table=own.table)
         told = {"left_out": made.left_out, "guesses": [asdict(guess) for guess in made.guesses], "notes": ()}
+    _name_for_readers(own)
     write_private(own.draft, own.codebook.read_bytes())
     return told
+
+
+def _name_for_readers(own: Dataset) -> None:
+    """The data set's title heads releases. That levels are drafted is for whoever reviews them: the lights say it."""
+    import tomlkit
+
+    drafted = tomlkit.parse(own.codebook.read_text(encoding="utf-8"))
+    drafted.pop("description", None)
+    if title := own.declared.get("title"):
+        drafted["title"] = str(title)
+    write_private(own.codebook, tomlkit.dumps(drafted))
 
 
 def _columns(own: Dataset) -> Any:
@@ -74,7 +86,8 @@ def _columns(own: Dataset) -> Any:
     table = table_of(own)
     faults = check(own.data, own.codebook, table=table).faults
     told: dict[str, Any] = {"faults": [fault.sentence for fault in faults][:200], "questions": [], "counts": {}}
-    if any(fault.is_fatal for fault in faults):
+    told["fits"] = not any(fault.is_fatal for fault in faults)
+    if not told["fits"]:
         return told
     counts = column_counts(own.data, own.codebook, table=table)
     questions = [asdict(question) for question in review(own.codebook, own.data, table=table).questions]
@@ -168,6 +181,7 @@ def main(words: list[str]) -> None:
     folder, name, *kinds = words
     own = Root.at(folder).dataset(name)
     for kind in kinds:
+        (own.looks / f"{kind}.json").unlink(missing_ok=True)
         if not look(own, kind):
             break
     for kind in kinds:

@@ -25,6 +25,7 @@ from understudy.studio.workspace import Dataset, private_folder, write_private
 KINDS = ("rows", "draft", "columns", "rules", "persons", "answers", "accepted", "parted")
 """Looks; the last three also write into the codebook what a person answered."""
 _NEEDS_BOOK = ("columns", "rules", "persons")
+_starting = threading.Lock()
 _DIES_AFTER = 3600
 """Seconds after which a look that nobody answers for is taken for dead."""
 
@@ -66,18 +67,18 @@ def is_looking(own: Dataset) -> bool:
 
 def start_look(own: Dataset, *kinds: str, given: Any = None) -> None:
     """Begin to look, one kind after the other, unless somebody is looking already; ``given`` is for the first."""
-    if is_looking(own):
-        raise ParameterError(texts("common")["busy"])
     own.data  # noqa: B018 - refuses an address that leads out of the root
     folder = private_folder(own.looks)
+    with _starting:
+        if is_looking(own):
+            raise ParameterError(texts("common")["busy"])
+        # the marker stands before the process does: a page that is asked for now must not start a second one
+        for kind in kinds:
+            write_private(folder / f"{kind}.running", f"0 {time.time():.0f}")
     if given is not None:
         write_private(folder / f"{kinds[0]}.given", json.dumps(given, ensure_ascii=False))
-    for kind in kinds:
-        (folder / f"{kind}.json").unlink(missing_ok=True)
+    (folder / f"{kinds[0]}.json").unlink(missing_ok=True)  # later kinds are as they were, until their turn comes
     words = [sys.executable, "-m", "understudy.studio.looking", str(own.root.folder), own.name, *kinds]
-    # the marker stands before the process does: a page that is asked for now must not start a second one
-    for kind in kinds:
-        write_private(folder / f"{kind}.running", f"0 {time.time():.0f}")
     process = subprocess.Popen(
         words,
         stdin=subprocess.DEVNULL,

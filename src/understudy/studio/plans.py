@@ -3,16 +3,18 @@
 import hashlib
 import shlex
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
 from understudy.errors import ParameterError
 from understudy.facade import methods, tables
 from understudy.facade.outlooks import AccountOutlook, account_outlook
 from understudy.studio.forms import FieldError
-from understudy.studio.stored_books import is_linked, load_book
+from understudy.studio.stored_books import is_linked, load_book, table_of
 from understudy.studio.texts import texts
 from understudy.studio.workspace import Dataset, toml_text, write_private
 
@@ -54,7 +56,7 @@ class Plan:
 
     def words(self) -> str:
         """As the query of an address."""
-        return "&".join(f"{name}={value}" for name, value in self.fields.items())
+        return urlencode(self.fields)
 
     def flags(self) -> str:
         """As flags of a command."""
@@ -85,6 +87,9 @@ def saved_plan(own: Dataset) -> Plan | None:
     if choices.rows is None or choices.options.get("epsilon") is None:
         raise ParameterError(texts("quote")["recipe_lacks"].format(file=own.shown(place)))
     about = read_whole(str(own.declared.get("rows_about") or choices.rows), "rows_about")
+    if strange := sorted({*choices.options} - {"epsilon", "delta", *_needed(choices.method)}):
+        words = texts("quote")["recipe_more"]
+        raise ParameterError(words.format(file=own.shown(place), names=", ".join(f"`{name}`" for name in strange)))
     options = {"delta": _BASES["delta"], **{name: choices.options.get(name) for name in ("epsilon", "delta")}}
     known: Any = {name: value for name, value in options.items() if value is not None}
     numbers = {name: choices.options.get(name) for name in _needed(choices.method)}
@@ -103,7 +108,9 @@ def _needed(method: str) -> "dict[str, Option]":
 
 def asked_plan(own: Dataset, given: Mapping[str, str]) -> Plan:
     """What the controls say; where they say nothing, the plan that was kept, or where they stand at first."""
-    kept = saved_plan(own)
+    kept = None
+    with suppress(ParameterError):  # a recipe from elsewhere that the studio cannot make; whoever shows it says so
+        kept = saved_plan(own)
     if kept is None:
         about = int(_BASES["rows_about"])
         kept = Plan(method=DEFAULT, rows=about, rows_about=about, epsilon=1.0, delta=1e-6)
@@ -185,8 +192,7 @@ def offer(own: Dataset, plan: Plan) -> Offer:
             words["lacks_number"].format(method=plan.method, number=words["number"].get(lacking[0], lacking[0])),
         )
     asked: dict[str, Any] = {"data": own.data} if own.declared.get("data") else {}
-    stamps = (_stamp(own.codebook), _stamp(Path(own.data.partition("?")[0])) if asked else None)
-    priced = _priced(own, plan, stamps, **asked)
+    priced = _priced(own, plan, (_stamp(own.codebook), data_facts(own)), **asked)
     outlook = account_outlook(own.account, priced) if own.account.is_file() else None
     return Offer(plan=plan, quote=priced, account=outlook)
 
@@ -196,6 +202,12 @@ def _priced(own: Dataset, plan: Plan, _stamps: Any, **asked: Any) -> "Quote":
     """Computed once for a plan, as long as codebook and data are the same files."""
     about: dict[str, Any] = {} if is_linked(own) else {"rows_about": plan.rows_about}
     return tables.quote(load_book(own), plan.rows, plan.method, **about, **asked, **plan.options)
+
+
+def data_facts(own: Dataset) -> tuple[Any, ...]:
+    """Where the data are, and whether their file is still the same."""
+    address = own.data if own.declared.get("data") else ""
+    return address, own.table, _stamp(Path(address.partition("?")[0])) if address else None
 
 
 def _stamp(place: Path) -> tuple[int, int] | None:
@@ -231,12 +243,18 @@ def form_number(*facts: Any) -> str:
 
 def data_words(own: Dataset) -> str:
     """The data as they are named from the root on, where jobs work and commands are typed."""
-    return own.data.replace(f"{own.root.folder}/", "", 1)
+    return own.root.spelled(own.data)
 
 
 def source_words(own: Dataset) -> tuple[str, str]:
     """The data and the codebook, for a command."""
     return shlex.quote(data_words(own)), shlex.quote(own.shown(own.codebook))
+
+
+def table_words(own: Dataset) -> tuple[str, str]:
+    """The one table of a database, for a command and in Python; nothing where there is none to name."""
+    table = table_of(own)
+    return ("", "") if table is None else (f" --table {shlex.quote(table)}", f", table={table!r}")
 
 
 def making(own: Dataset, *folders: Path) -> tuple[str, ...]:

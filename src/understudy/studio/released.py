@@ -25,11 +25,15 @@ class Released:
         """Where it lies."""
         return self.own.path("releases", self.name)
 
+    def file(self, name: str) -> Path:
+        """One of its files; a link that leads out of the folder of the data set is refused."""
+        return self.own.path("releases", self.name, name)
+
     @property
     def manifest(self) -> dict[str, Any]:
         """What it states; empty where that cannot be read."""
         try:
-            read = json.loads((self.folder / MANIFEST).read_text(encoding="utf-8"))
+            read = json.loads(self.file(MANIFEST).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return {}
         return read if isinstance(read, dict) else {}
@@ -37,7 +41,7 @@ class Released:
     @property
     def digest(self) -> str:
         """Of its manifest, which speaks for everything in it."""
-        return "sha256:" + hashlib.sha256((self.folder / MANIFEST).read_bytes()).hexdigest()
+        return "sha256:" + hashlib.sha256(self.file(MANIFEST).read_bytes()).hexdigest()
 
     @property
     def stamp(self) -> str:

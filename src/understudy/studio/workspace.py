@@ -72,6 +72,10 @@ class Root:
         """A place as it is shown: from the root on."""
         return str(place.relative_to(self.folder))
 
+    def spelled(self, address: str) -> str:
+        """An address as commands spell it: from the root on where it is a file, and without a password."""
+        return re.sub(r"(://[^:/@]+):[^@/]*@", r"\1:***@", address.replace(f"{self.folder}/", ""))
+
     def datasets(self) -> "list[Dataset]":
         """Every data set, by name."""
         names = [entry.name for entry in self.folder.iterdir() if _NAME.fullmatch(entry.name)]
@@ -99,7 +103,7 @@ class Root:
             depth = len(place.relative_to(self.folder).parts)
             is_taken = "manifest.json" in files or (depth > 0 and DECLARED in files)
             kept = [] if is_taken or depth >= 2 else sorted(below)
-            below[:] = [name for name in kept if not name.startswith(".") and name not in _OWN]
+            below[:] = [name for name in kept if not name.startswith(".") and name not in OWN_FOLDERS]
             for name in [] if is_taken else sorted(files):
                 path = place / name
                 if path.suffix.lower() in _ROW_FILES and not name.startswith(".") and self._is_inside(path):
@@ -138,9 +142,9 @@ class Root:
         data = read_toml(place)
         people, approvals = data.get("people", []), data.get("approvals", 1)
         is_list = isinstance(people, list) and all(isinstance(name, str) and name.strip() for name in people)
-        if not is_list or approvals not in (1, 2) or (approvals == 2 and len(set(people)) < 2):
+        if not is_list or approvals not in (1, 2) or (approvals == 2 and len({name.strip() for name in people}) < 2):
             raise ParameterError(texts("workspace")["settings"].format(file=str(place)))
-        return {"people": people, "approvals": approvals}
+        return {"people": [name.strip() for name in people], "approvals": approvals}
 
 
 def _files_of(place: Path) -> list[str]:
@@ -156,7 +160,7 @@ def _layouts(base: Path, options: str) -> list[Path]:
     return [base / value for name, value in parse_qsl(options) if name == "layout"]
 
 
-_OWN = ("releases", "reports", "jobs")
+OWN_FOLDERS = ("releases", "reports", "jobs")
 """Folders of a data set whose files are not sources of others."""
 
 

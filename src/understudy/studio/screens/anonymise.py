@@ -1,7 +1,8 @@
 """A guided way to an anonymised table: name what an intruder may know, weigh candidates, make one."""
 
 import json
-from typing import Any
+import shlex
+from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter
 from starlette.requests import Request
@@ -9,11 +10,15 @@ from starlette.responses import Response
 
 from understudy.errors import ParameterError
 from understudy.studio import jobs, plans, released
+from understudy.studio.books import is_dropped
 from understudy.studio.frame import Audience, Equivalent, dataset_of, go, page
 from understudy.studio.guard import Form, form_of, session_of
 from understudy.studio.stored_books import is_linked, one_book
 from understudy.studio.texts import texts
 from understudy.studio.workspace import Dataset, private_folder
+
+if TYPE_CHECKING:
+    from understudy.codebook.columns import Column
 
 router = APIRouter()
 FILE = "candidates.json"
@@ -25,7 +30,7 @@ def show(request: Request, dataset: str) -> Response:
     """Columns, candidates and the button."""
     own = dataset_of(request, dataset)
     linked = is_linked(own)
-    columns = [] if linked else [(one.name, str(getattr(one.role, "value", ""))) for one in one_book(own).columns]
+    columns = [] if linked else [(one.name, one.role.value) for one in _modelled(own)]
     weighed = _weighed(own)
     ticked = weighed.get("quasi") or [name for name, role in columns if role == "quasi-identifier"]
     return page(
@@ -40,7 +45,13 @@ def show(request: Request, dataset: str) -> Response:
         quasi=ticked,
         suppressions=SUPPRESSIONS,
         nonce=_number(own),
+        has_account=own.account.is_file(),
     )
+
+
+def _modelled(own: Dataset) -> "list[Column]":
+    """Columns that a release can hold: an intruder finds nobody by what is left out."""
+    return [one for one in one_book(own).columns if not is_dropped(one)]
 
 
 def _weighed(own: Dataset) -> dict[str, Any]:
@@ -59,7 +70,7 @@ def _number(own: Dataset) -> str:
 
 
 def _chosen(own: Dataset, form: Form) -> list[str]:
-    known = {one.name for one in one_book(own).columns}
+    known = {one.name for one in _modelled(own)}
     names = [name for name in form.all("quasi") if name in known]
     if not names:
         raise ParameterError(texts("anonymise")["no_columns"])
@@ -106,6 +117,8 @@ def weigh(request: Request, dataset: str) -> Response:
 def make(request: Request, dataset: str) -> Response:
     """Make the chosen one."""
     own, form = dataset_of(request, dataset), form_of(request)
+    if jobs.find(own.root.folder, form.get("nonce")) is None and jobs.releasing(own.root.folder, own.name):
+        raise ParameterError(texts("release")["one_at_a_time"])
     quasi, name = _chosen(own, form), released.next_name(own)
     way: dict[str, Any] = {"k": plans.read_whole(form.get("k"), "k")}
     if form.get("mondrian"):
@@ -126,20 +139,22 @@ def make(request: Request, dataset: str) -> Response:
 
 def _equivalent(own: Dataset, way: dict[str, Any], quasi: list[str], name: str) -> Equivalent:
     data, book = plans.source_words(own)
+    table, named = plans.table_words(own)
     folder, report = own.shown(own.releases / name), own.shown(own.reports / f"{name}.html")
     how = "--mondrian" if way.get("mondrian") else f"--suppression {way['suppression']:g}"
     words = "mondrian=True" if way.get("mondrian") else f"suppression={way['suppression']:g}"
     known = ",".join(quasi) or "COLUMNS"
+    ticked = shlex.quote(known)
     account = f" --account {own.shown(own.account)}" if own.account.is_file() else ""
     return Equivalent(
         commands=(
             *plans.making(own, own.releases, own.reports),
-            f"understudy anonymize run {data} -c {book} --quasi {known} --k {way['k']} {how} -o {folder}",
-            f"understudy anonymize report {data} {folder} -c {book} -o {report}{account}",
+            f"understudy anonymize run {data} -c {book}{table} --quasi {ticked} --k {way['k']} {how} -o {folder}",
+            f"understudy anonymize report {data} {folder} -c {book}{table} -o {report}{account}",
         ),
         python=(
             "import understudy as us",
-            f'us.anonymize("{plans.data_words(own)}", "{own.shown(own.codebook)}", k={way["k"]}, {words}, '
-            f'quasi="{known}", out="{folder}", page="{report}")',
+            f'us.anonymize({plans.data_words(own)!r}, "{own.shown(own.codebook)}", k={way["k"]}, {words}{named}, '
+            f'quasi={quasi or known!r}, out="{folder}", page="{report}")',
         ),
     )

@@ -6,7 +6,7 @@ from starlette.responses import Response
 
 from understudy.errors import ParameterError
 from understudy.studio.books import lines_of, progress_of
-from understudy.studio.changes import changing
+from understudy.studio.changes import changing, check_number, number_of
 from understudy.studio.frame import Audience, Equivalent, dataset_of, go, page, say
 from understudy.studio.guard import form_of, session_of
 from understudy.studio.stored_books import load_book
@@ -37,6 +37,7 @@ def show(request: Request, dataset: str) -> Response:
         audience=Audience.CONFIDENTIAL,
         equivalent=same,
         dataset=own,
+        shown=number_of(own),
         template="attest.html",
         tab="attest",
         has_book=has_book,
@@ -70,6 +71,7 @@ def attest(request: Request, dataset: str) -> Response:
     from understudy.facade.codebooks import declare
 
     own, form = dataset_of(request, dataset), form_of(request)
+    check_number(own, form)
     columns, rules = form.all("column"), form.all("rule")
     words = texts("codebook")["attest"]
     if not columns and not rules:

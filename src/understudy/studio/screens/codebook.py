@@ -9,11 +9,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from understudy.studio.books import Line, lines_of, progress_of
-from understudy.studio.changes import steps_back, undo
+from understudy.studio.changes import check_number, number_of, steps_back, undo
 from understudy.studio.frame import Audience, Equivalent, dataset_of, fragment, go, page, say
 from understudy.studio.guard import form_of
 from understudy.studio.looks import find_look, is_looking, start_look, stop_looks
-from understudy.studio.screens.data import shown_data
 from understudy.studio.stored_books import is_linked, load_book, tables_of
 from understudy.studio.texts import texts
 from understudy.studio.workspace import Dataset
@@ -34,9 +33,12 @@ def show(request: Request, dataset: str) -> Response:
         audience=Audience.CONFIDENTIAL,
         equivalent=_same(own),
         dataset=own,
+        shown=number_of(own),
         has_book=has_book,
         lines=lines,
         groups=_groups(own, lines) if has_book else [],
+        is_described=not any(line.state in ("open", "dangerous") for line in lines),
+        has_quasi=any(line.role == "quasi-identifier" for line in lines),
         counted={state: sum(line.state == state for line in lines) for state in texts("codebook")["state"]},
         progress=progress_of(own),
         look=look,
@@ -85,6 +87,7 @@ def stop(request: Request, dataset: str) -> Response:
 def take_back(request: Request, dataset: str) -> Response:
     """Undo the last change."""
     own = dataset_of(request, dataset)
+    check_number(own, form_of(request))
     undo(own)
     say(request, texts("codebook")["undone"])
     return go(f"/d/{own.name}/codebook")
@@ -149,7 +152,7 @@ def _rules(own: Dataset) -> tuple[object, ...]:
 
 
 def _same(own: Dataset) -> Equivalent:
-    book, data = own.shown(own.path("codebook.toml")), shown_data(own.root, own.data)
+    book, data = own.shown(own.path("codebook.toml")), own.root.spelled(own.data)
     return Equivalent(
         commands=(
             f"understudy codebook show {book}",

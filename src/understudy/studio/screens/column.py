@@ -11,7 +11,7 @@ from starlette.responses import Response
 from understudy.errors import CodebookError
 from understudy.pages.drawings import grouped_bars
 from understudy.studio.books import lines_of
-from understudy.studio.changes import changing
+from understudy.studio.changes import changing, check_number, number_of
 from understudy.studio.forms import FieldError
 from understudy.studio.frame import Audience, Equivalent, dataset_of, go, page, say
 from understudy.studio.guard import Form, form_of, session_of
@@ -46,6 +46,7 @@ def show(request: Request, dataset: str, number: int) -> Response:
         audience=Audience.CONFIDENTIAL,
         equivalent=_same(own, table, column.name),
         dataset=own,
+        shown=number_of(own),
         template="column.html",
         title=texts("codebook")["column"]["title"].format(name=name),
         tab="columns",
@@ -72,6 +73,7 @@ def change(request: Request, dataset: str, number: int) -> Response:
     from understudy.facade.book_edits import edit_column
 
     own, form = dataset_of(request, dataset), form_of(request)
+    check_number(own, form)
     table, column = _column(own, number)
     wanted = wanted_keys(column, form)
     try:
@@ -89,6 +91,7 @@ def attest(request: Request, dataset: str, number: int) -> Response:
     from understudy.facade.codebooks import declare
 
     own, form = dataset_of(request, dataset), form_of(request)
+    check_number(own, form)
     table, column = _column(own, number)
     session_of(request).called = form["by"]
     with changing(own):

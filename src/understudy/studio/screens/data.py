@@ -1,25 +1,24 @@
 """Screen 2, the data: point to them, see how they are read, say who is a person."""
 
-import re
 from glob import glob
 from pathlib import Path
 from shlex import quote as quote_word
 from typing import Any
-from urllib.parse import parse_qsl, quote
+from urllib.parse import parse_qsl, quote, urlencode
 
 from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from understudy.errors import ParameterError
-from understudy.studio.changes import changing
+from understudy.errors import ParameterError, UnderstudyError
+from understudy.studio.changes import changing, check_number, number_of
 from understudy.studio.forms import FieldError
 from understudy.studio.frame import Audience, Equivalent, dataset_of, fragment, go, page, root_of, say
 from understudy.studio.guard import form_of
 from understudy.studio.looks import find_look, start_look
 from understudy.studio.stored_books import load_book
 from understudy.studio.texts import texts
-from understudy.studio.workspace import Dataset, OutsideRootError, Root, new_dataset
+from understudy.studio.workspace import Dataset, Root, new_dataset
 
 router = APIRouter()
 READING = ("delimiter", "encoding", "header_row", "skip", "sheet", "member")
@@ -56,12 +55,7 @@ def make(request: Request) -> Response:
     """Make the folder of a new data set and look at its first rows."""
     root, form = root_of(request), form_of(request)
     words = form["other"] or form["file"]
-    try:
-        address = root.address(words)
-    except (OutsideRootError, ParameterError) as reason:
-        raise FieldError("other", str(reason)) from None
-    if not _is_there(address):
-        raise FieldError("other" if form["other"] else "", texts("data")["new"]["no_file"].format(file=words[:200]))
+    _checked(root, words, "other" if form["other"] else "")
     name = form["name"] or _name_from(words)
     own = new_dataset(root, name, title=form["title"], data=_from_its_folder(words), table=form["table"])
     start_look(own, "rows")
@@ -106,6 +100,7 @@ def show(request: Request, dataset: str) -> Response:
         audience=Audience.CONFIDENTIAL,
         equivalent=_same(own),
         dataset=own,
+        shown=number_of(own),
         look=look,
         in_database=several if len(several) > 1 and not Path(own.data).is_dir() else [],
         drafting=find_look(own, "draft"),
@@ -116,8 +111,8 @@ def show(request: Request, dataset: str) -> Response:
         tables=getattr(book, "tables", ()),
         options=options_of(own),
         names=READING,
-        place=_shown_address(own),
-        kept_back="" if own.holdout is None else shown_data(own.root, own.holdout),
+        place=own.root.spelled(own.data),
+        kept_back="" if own.holdout is None else own.root.spelled(own.holdout),
         files=[own.root.relative(path) for path in own.root.row_files()],
     )
 
@@ -145,9 +140,11 @@ def look(request: Request, dataset: str) -> Response:
 def reading(request: Request, dataset: str) -> Response:
     """Other reading options: the address of the data carries them, as it does on the command line."""
     own, form = dataset_of(request, dataset), form_of(request)
-    bare = str(own.declared.get("data", "")).partition("?")[0]
-    options = [f"{name}={quote(_spoken(form[name]), safe='')}" for name in READING if form[name]]
-    own = own.declare(data=bare + ("?" + "&".join(options) if options else ""), table=form["table"])
+    bare, _, before = str(own.declared.get("data", "")).partition("?")
+    options = [(name, value) for name, value in parse_qsl(before) if name not in READING]  # a layout stays
+    options += [(name, _spoken(form[name])) for name in READING if form[name]]
+    words = urlencode(options, quote_via=quote)
+    own = own.declare(data=f"{bare}?{words}" if words else bare, table=form["table"])
     start_look(own, "rows")
     say(request, texts("data")["read_again"])
     return go(f"/d/{own.name}/data")
@@ -163,6 +160,7 @@ def person(request: Request, dataset: str) -> Response:
     from understudy.facade.book_edits import set_person
 
     own, form = dataset_of(request, dataset), form_of(request)
+    check_number(own, form)
     words = texts("data")["person"]
     if form["who"] == "column":
         if not form["cap"].isdecimal():
@@ -183,6 +181,7 @@ def caps(request: Request, dataset: str) -> Response:
     from understudy.facade.book_edits import set_cap
 
     own, form = dataset_of(request, dataset), form_of(request)
+    check_number(own, form)
     book: Any = load_book(own)
     asked = {table.name: form[f"cap-{n}"] for n, table in enumerate(getattr(book, "tables", ())) if table.parent}
     for number, words in enumerate(asked.values(), start=1):
@@ -204,12 +203,7 @@ def holdout(request: Request, dataset: str) -> Response:
         own.declare(holdout="")
         say(request, words["taken_back"])
         return go(f"/d/{own.name}/data")
-    try:
-        address = own.root.address(named)
-    except (OutsideRootError, ParameterError) as reason:
-        raise FieldError("holdout", str(reason)) from None
-    if not _is_there(address):
-        raise FieldError("holdout", texts("data")["new"]["no_file"].format(file=named[:200]))
+    address = _checked(own.root, named, "holdout")
     if address == own.data:
         raise FieldError("holdout", words["same"])
     own.declare(holdout=_from_its_folder(named))
@@ -217,10 +211,20 @@ def holdout(request: Request, dataset: str) -> Response:
     return go(f"/d/{own.name}/data")
 
 
-def _is_there(address: str) -> bool:
-    """Whether files lie at an address; servers are asked when they are read."""
-    place = address.removeprefix("duckdb://").partition("?")[0]
-    return "://" in place or Path(place).exists() or _has_match(place)
+def _checked(root: Root, words: str, field: str) -> str:
+    """The address that was typed, if it can be used: files must lie there, servers are asked when they are read."""
+    from understudy.facade.peeks import check_address
+
+    try:
+        address = root.address(words)
+        place = address.removeprefix("duckdb://").partition("?")[0]
+        if "://" in place:
+            check_address(address)
+    except UnderstudyError as reason:
+        raise FieldError(field, str(reason)) from None
+    if not ("://" in place or Path(place).exists() or _has_match(place)):
+        raise FieldError(field, texts("data")["new"]["no_file"].format(file=words[:200]))
+    return address
 
 
 @router.post("/d/{dataset}/data/draft")
@@ -239,17 +243,8 @@ def options_of(own: Dataset) -> dict[str, str]:
     return {name: options.get(name, "") for name in READING}
 
 
-def _shown_address(own: Dataset) -> str:
-    return shown_data(own.root, own.data)
-
-
-def shown_data(root: Root, address: str) -> str:
-    """An address as commands spell it: from the root on where it is a file, and without a password."""
-    return re.sub(r"(://[^:/@]+):[^@/]*@", r"\1:***@", address.replace(f"{root.folder}/", ""))
-
-
 def _same(own: Dataset) -> Equivalent:
-    data, book = _shown_address(own), own.shown(own.path("codebook.toml"))
+    data, book = own.root.spelled(own.data), own.shown(own.path("codebook.toml"))
     table = f" --table {quote_word(own.table)}" if own.table else ""
     named = f", table={own.table!r}" if own.table else ""
     return Equivalent(

@@ -42,7 +42,9 @@ def show(request: Request, dataset: str, nonce: str) -> Response:
     same = Equivalent(commands=job.request.get("commands", ()), python=job.request.get("python", ()))
     title = texts("job")["titles"].get(job.kind, texts("job")["title"])
     values = {"step": STEP_OF.get(job.kind, ""), **_values(own, job)}
-    return page(request, "job", audience=Audience.DECISION, equivalent=same, dataset=own, title=title, **values)
+    # a refusal may count rows of the data
+    audience = Audience.CONFIDENTIAL if job.result.get("sentence") else Audience.DECISION
+    return page(request, "job", audience=audience, equivalent=same, dataset=own, title=title, **values)
 
 
 @router.get("/d/{dataset}/job/{nonce}/part")
@@ -103,4 +105,5 @@ def _values(own: Dataset, job: Job) -> dict[str, Any]:
         "stopping": job.is_stopping,
         "release": str(folder).rpartition("/")[2],
         "is_written": "out" in job.arguments and (own.root.folder / folder).exists(),
+        "looked": "account" in job.arguments and job.kind not in jobs.PAYING,
     }

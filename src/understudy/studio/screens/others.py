@@ -12,7 +12,7 @@ from understudy.studio import plans
 from understudy.studio.frame import Audience, Equivalent, dataset_of, page, stored_page
 from understudy.studio.stored_books import is_linked, one_book
 from understudy.studio.texts import texts
-from understudy.studio.workspace import Dataset
+from understudy.studio.workspace import OWN_FOLDERS, Dataset
 
 router = APIRouter()
 _MARKS = ("understudy page, made from confidential data", "understudy page, made from a release")
@@ -24,26 +24,28 @@ def show(request: Request, dataset: str) -> Response:
     """Commands to copy, and pages to open."""
     own = dataset_of(request, dataset)
     data, book = plans.source_words(own)
+    table, named = plans.table_words(own)
+    described = f"{data} -c {book}{table}"
     folder = own.shown(own.folder)
     group, value, binary = _columns(own)
     paid = f" --account {own.shown(own.account)}"
     commands = {
         "averages": (
-            f"understudy reconstruct risk {data} -c {book} --group {group} --value {value} -o {folder}/averages.html",
+            f"understudy reconstruct risk {described} --group {group} --value {value} -o {folder}/averages.html",
         ),
-        "counts": (f"understudy count {data} -c {book} --by {group} --epsilon 0.1{paid} -o {folder}/counts",),
+        "counts": (f"understudy count {described} --by {group} --epsilon 0.1{paid} -o {folder}/counts",),
         "commutes": (
             f"understudy commute synth FLOWS.csv --count workers --places PLACES.csv --epsilon 4.6 --delta 1e-6 "
             f"--certificate exact -o {folder}/commutes",
             f"understudy commute map {folder}/commutes -o {folder}/commutes.html",
         ),
         "scores": (
-            f"understudy train {data} -c {book} --target {binary} --epsilon 1 --delta 1e-6{paid} -o {folder}/score.us",
+            f"understudy train {described} --target {binary} --epsilon 1 --delta 1e-6{paid} -o {folder}/score.us",
         ),
     }
     python = (
         "import understudy as us",
-        f'us.count("{plans.data_words(own)}", "{own.shown(own.codebook)}", by=["{group}"], epsilon=0.1, '
+        f'us.count({plans.data_words(own)!r}, "{own.shown(own.codebook)}", by=["{group}"], epsilon=0.1{named}, '
         f'account="{own.shown(own.account)}", out="{folder}/counts")',
     )
     return page(
@@ -78,8 +80,9 @@ def open_page(request: Request, dataset: str) -> Response:
 
 
 def _pages(own: Dataset) -> list[str]:
-    """Pages that understudy wrote, in the folder of the data set or one below it."""
-    found = [*own.folder.glob("*.html"), *own.folder.glob("*/*.html")]
+    """Pages that understudy wrote, in the folder of the data set or one below it. Reports wait on their own screen."""
+    below = [place for place in own.folder.iterdir() if place.is_dir() and place.name not in OWN_FOLDERS]
+    found = [page for place in (own.folder, *below) if not place.is_symlink() for page in place.glob("*.html")]
     return sorted(str(place.relative_to(own.folder)) for place in found if not place.is_symlink() and _mark_of(place))
 
 

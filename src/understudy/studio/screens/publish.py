@@ -78,6 +78,7 @@ def _account(own: Dataset) -> dict[str, Any]:
     counted = [float(getattr(one.running, "epsilon", 0.0)) for one in charges if one.state.value != "cancelled"]
     return {
         "summary": summary,
+        "change": account.neighbours.plain,
         "bar": account_bar(cap=account.epsilon, before=spent, after=None, title=title),
         "bar_words": title,
         "stairs": running_total(counted, cap=account.epsilon, title=words["stairs"]) if len(counted) > 1 else "",
@@ -165,9 +166,9 @@ def _check(chosen: Released) -> dict[str, Any]:
 def face(request: Request, dataset: str, release: str) -> Response:
     """Its `index.html`, in an origin of its own."""
     chosen = released.find_release(dataset_of(request, dataset), release)
-    if not (chosen.folder / FACE).is_file():
+    if not chosen.file(FACE).is_file():
         raise ParameterError(texts("published")["no_face"])
-    return stored_page(chosen.folder / FACE)
+    return stored_page(chosen.file(FACE))
 
 
 @router.post("/d/{dataset}/publish/{release}/approve")

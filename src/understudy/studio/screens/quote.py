@@ -32,6 +32,10 @@ def show(request: Request, dataset: str) -> Response:
     """The controls, and the price of where they stand."""
     own = dataset_of(request, dataset)
     try:
+        plans.saved_plan(own)
+    except ParameterError as reason:
+        say(request, plain_fault(reason), is_problem=True)
+    try:
         plan = plans.asked_plan(own, request.query_params)
     except FieldError as reason:
         refuse(request, reason)

@@ -13,7 +13,6 @@ from understudy.studio.drawings import account_figures
 from understudy.studio.forms import FieldError
 from understudy.studio.frame import Audience, Equivalent, dataset_of, go, page, plain_fault, root_of, say
 from understudy.studio.guard import form_of, session_of
-from understudy.studio.jobs import JobState
 from understudy.studio.plans import Plan
 from understudy.studio.stored_books import table_of
 from understudy.studio.texts import texts
@@ -27,17 +26,20 @@ FORMATS = ("csv", "xlsx", "sav", "dta")
 def show(request: Request, dataset: str) -> Response:
     """The plan that was kept, its price, and the button that pays."""
     own = dataset_of(request, dataset)
-    plan = plans.saved_plan(own)
+    try:
+        plan, fault = plans.saved_plan(own), ""
+    except ParameterError as reason:  # a recipe from elsewhere
+        plan, fault = None, plain_fault(reason)
     known = jobs.all_jobs(root_of(request).folder, about=own.name)
     values: dict[str, Any] = {
         "plan": plan,
-        "fault": "",
+        "fault": fault,
         "jobs": [
             {"job": job, "state": job.state.value, "when": job.request.get("when", ""), "by": job.request.get("by", "")}
             for job in known
-            if job.kind in ("synthesize", "anonymize")
+            if job.kind in jobs.RELEASING
         ],
-        "running": next((job for job in known if job.kind == "synthesize" and job.state is JobState.RUNNING), None),
+        "running": jobs.releasing(root_of(request).folder, own.name),
         "folder": own.shown(own.releases / released.next_name(own)),
         "formats": FORMATS,
         "releases": released.all_releases(own),
@@ -64,7 +66,7 @@ def _priced(own: Dataset, plan: Plan) -> dict[str, Any]:
 
 
 def form_number(own: Dataset) -> str:
-    """The number of the form: of the account, the plan and the codebook as they are shown.
+    """The number of the form: of the account, the plan, the codebook and the data as they are shown.
 
     Two tabs that show the same have the same number, and start one job. Once anything was charged, tried or changed,
     an old tab has a number that no longer holds.
@@ -76,6 +78,7 @@ def form_number(own: Dataset) -> str:
         None if account is None else (account.identity, len(account.history())),
         own.path(plans.RECIPE).read_bytes(),
         own.codebook.read_bytes(),
+        plans.data_facts(own),
         tried,
     )
 
@@ -88,6 +91,8 @@ def pay(request: Request, dataset: str) -> Response:
     if jobs.find(own.root.folder, nonce) is not None:  # the other tab was quicker
         say(request, words["once"])
         return go(f"/d/{own.name}/job/{nonce}")
+    if jobs.releasing(own.root.folder, own.name) is not None:
+        raise ParameterError(words["one_at_a_time"])
     if plan is None or nonce != form_number(own):
         raise ParameterError(words["changed"])
     if form.get("confirm") != own.name:
@@ -126,18 +131,19 @@ def pay(request: Request, dataset: str) -> Response:
 
 def _equivalent(own: Dataset, plan: Plan, folder: str, formats: Any) -> Equivalent:
     data, book = plans.source_words(own)
+    table, named = plans.table_words(own)
     flags = "".join(f" --format {name}" for name in formats)
     account = f" --account {own.shown(own.account)}" if own.account.is_file() else ""
     paid = f', account="{own.shown(own.account)}"' if own.account.is_file() else ""
     return Equivalent(
         commands=(
             *plans.making(own, own.releases),
-            f"understudy synth {data} -c {book} {plan.flags()}{account}{flags} -o {folder}",
+            f"understudy synth {data} -c {book} {plan.flags()}{table}{account}{flags} -o {folder}",
             f"understudy verify {folder}",
         ),
         python=(
             "import understudy as us",
-            f'us.synthesize("{plans.data_words(own)}", "{own.shown(own.codebook)}", {plan.keywords()}, '
+            f'us.synthesize({plans.data_words(own)!r}, "{own.shown(own.codebook)}", {plan.keywords()}{named}, '
             f'out="{folder}"{paid})',
             f'us.verify("{folder}")',
         ),

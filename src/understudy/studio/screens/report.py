@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from understudy.errors import ParameterError
-from understudy.facade import boards
+from understudy.facade import boards, releases
 from understudy.studio import jobs, plans, released
 from understudy.studio.forms import FieldError
 from understudy.studio.frame import Audience, Equivalent, dataset_of, download, go, page, say, stored_page
@@ -31,6 +31,7 @@ def show(request: Request, dataset: str) -> Response:
     board = own.path(BOARD)
     fixed = boards.read_board(board) if board.is_file() else None
     known = released.all_releases(own)
+    may_change = _may_change(own, known)
     chosen = next(
         (one for one in known if one.name == request.query_params.get("release")), known[0] if known else None
     )
@@ -43,8 +44,8 @@ def show(request: Request, dataset: str) -> Response:
         dataset=own,
         board=fixed,
         limits=(fixed or boards.read_board()).lines(),
-        may_change=_may_change(known),
-        editing=fixed is None or (bool(request.query_params.get("edit")) and _may_change(known)),
+        may_change=may_change,
+        editing=fixed is None or (bool(request.query_params.get("edit")) and may_change),
         releases=[(one, one.report.is_file()) for one in known],
         chosen=chosen,
         is_made=chosen is not None and chosen.report.is_file(),
@@ -56,9 +57,13 @@ def show(request: Request, dataset: str) -> Response:
     )
 
 
-def _may_change(known: list[Released]) -> bool:
-    """Limits may be set as long as nobody has looked at the newest release."""
-    return not (known and known[0].report.is_file())
+def _may_change(own: Dataset, known: list[Released]) -> bool:
+    """Limits may be set as long as nobody has looked at the newest release, whatever became of the page."""
+    if not known:
+        return True
+    looks = releases.open_account(own.account).looks() if own.account.is_file() else []
+    is_remembered = any(what == f"evaluation of {own.shown(known[0].folder)}" for _, what in looks)
+    return not (is_remembered or known[0].report.is_file())
 
 
 def _number(release: Released) -> str:
@@ -71,7 +76,7 @@ def _number(release: Released) -> str:
 def fix(request: Request, dataset: str) -> Response:
     """Fix the limits."""
     own, form, words = dataset_of(request, dataset), form_of(request), texts("report")
-    if own.path(BOARD).is_file() and not _may_change(released.all_releases(own)):
+    if own.path(BOARD).is_file() and not _may_change(own, released.all_releases(own)):
         raise ParameterError(words["fixed_already"])
     known = {name for name, *_ in boards.read_board().lines()}
     sent = form.beginning("limit-")
@@ -106,7 +111,7 @@ def open_report(request: Request, dataset: str, release: str) -> Response:
         "real": plans.data_words(own),
         "synthetic": folder,
         "out": own.shown(chosen.report),
-        "holdout": None if own.holdout is None else own.holdout.replace(f"{own.root.folder}/", "", 1),
+        "holdout": None if own.holdout is None else own.root.spelled(own.holdout),
         "account": own.shown(own.account) if own.account.is_file() else None,
         "target": form.get("target") or None,
         "table": table_of(own),
@@ -178,20 +183,24 @@ def report_file(request: Request, dataset: str, release: str) -> Response:
 
 def _equivalent(own: Dataset, release: Released | None) -> Equivalent:
     data, _ = plans.source_words(own)
+    table, named = plans.table_words(own)
     chosen = Released(own=own, name="1") if release is None else release  # as the first one will be called
     folder, out = own.shown(chosen.folder), own.shown(chosen.report)
     known = [("board", own.path(BOARD)), ("account", own.account)]
     known = [(name, place) for name, place in known if place.is_file()]
     spelled = [(name, own.shown(place)) for name, place in known]
     if own.holdout is not None:
-        spelled.append(("holdout", own.holdout.replace(f"{own.root.folder}/", "", 1)))
+        spelled.append(("holdout", own.root.spelled(own.holdout)))
     flags = "".join(f" --{name} {shlex.quote(words)}" for name, words in spelled)
     words = "".join(f", {name}={json.dumps(words, ensure_ascii=False)}" for name, words in spelled)
     call = "evaluate_linked" if is_linked(own) else "evaluate"
     return Equivalent(
         commands=(
             *plans.making(own, own.reports),
-            f"understudy evaluate {data} {folder} -o {out}{flags}",
+            f"understudy evaluate {data} {folder} -o {out}{table}{flags}",
         ),
-        python=("import understudy as us", f'us.{call}("{plans.data_words(own)}", "{folder}", out="{out}"{words})'),
+        python=(
+            "import understudy as us",
+            f'us.{call}({plans.data_words(own)!r}, "{folder}", out="{out}"{named}{words})',
+        ),
     )

@@ -1,5 +1,6 @@
 """The questions of a review, and the answers: what looks dangerous in every column."""
 
+from dataclasses import replace
 from shlex import quote as quote_word
 from typing import Any
 
@@ -8,11 +9,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from understudy.studio.books import DANGEROUS, panel_of, progress_of
-from understudy.studio.forms import FieldError
+from understudy.studio.changes import check_number, number_of
+from understudy.studio.forms import FieldError, Refused
 from understudy.studio.frame import Audience, Equivalent, dataset_of, go, page, say
 from understudy.studio.guard import Form, form_of, session_of
 from understudy.studio.looks import find_look, is_looking, start_look
-from understudy.studio.screens.data import shown_data
 from understudy.studio.stored_books import load_book, spelled, tables_of
 from understudy.studio.texts import texts
 
@@ -28,7 +29,10 @@ def show(request: Request, dataset: str) -> Response:
     book = load_book(own) if has_book else None
     parts = tables_of(book) if book else {}
     reviewed = {spelled(name, each.name) for name, part in parts.items() for each in part.written if each.is_reviewed}
-    path, data = own.shown(own.path("codebook.toml")), shown_data(own.root, own.data)
+    session, trouble = session_of(request), find_look(own, "answers").problem
+    if trouble and session.answered is not None and session.answered.action == request.url.path:
+        session.refused = replace(session.answered, sentence=trouble)
+    path, data = own.shown(own.path("codebook.toml")), own.root.spelled(own.data)
     same = Equivalent(
         commands=(f"understudy codebook review {path} --data {quote_word(data)} --by NAME",),
         python=(
@@ -43,6 +47,7 @@ def show(request: Request, dataset: str) -> Response:
         audience=Audience.CONFIDENTIAL,
         equivalent=same,
         dataset=own,
+        shown=number_of(own, (look.seen or {}).get("questions", ())),
         template="review.html",
         tab="review",
         look=look,
@@ -64,11 +69,13 @@ def answer(request: Request, dataset: str) -> Response:
     """Write the answers into the codebook, beside the data, and look again."""
     own, form = dataset_of(request, dataset), form_of(request)
     questions = (find_look(own, "columns").seen or {}).get("questions", ())
+    check_number(own, form, questions)
     if not form["by"]:
         raise FieldError("by", texts("codebook")["review"]["no_name"])
     session_of(request).called = form["by"]
     answers = answers_of(questions, form)
     start_look(own, "answers", "columns", given={"by": form["by"], "answers": answers})
+    session_of(request).answered = Refused(action=request.url.path, pairs=form.pairs, sentence="", field="")
     say(request, texts("codebook")["review"]["taken"])
     return go(f"/d/{own.name}/codebook")
 

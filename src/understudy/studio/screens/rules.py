@@ -7,12 +7,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from understudy.errors import ParameterError
-from understudy.studio.changes import changing
+from understudy.studio.changes import changing, check_number, number_of
 from understudy.studio.forms import FieldError
 from understudy.studio.frame import Audience, Equivalent, dataset_of, go, page, say
 from understudy.studio.guard import form_of, session_of
 from understudy.studio.looks import find_look, is_looking, start_look
-from understudy.studio.screens.data import shown_data
 from understudy.studio.stored_books import load_book, tables_of
 from understudy.studio.texts import texts
 
@@ -32,7 +31,7 @@ def show(request: Request, dataset: str) -> Response:
         {"words": rule.words(), "source": rule.attestation or rule.source, "open": rule.title in unsourced}
         for rule in (*(rule for part in parts.values() for rule in part.constraints), *getattr(book, "rules", ()))
     ]
-    path, data = own.shown(own.path("codebook.toml")), shown_data(own.root, own.data)
+    path, data = own.shown(own.path("codebook.toml")), own.root.spelled(own.data)
     same = Equivalent(
         commands=(
             f"understudy codebook rules {path} --data {quote_word(data)}",
@@ -51,13 +50,15 @@ def show(request: Request, dataset: str) -> Response:
         audience=Audience.CONFIDENTIAL,
         equivalent=same,
         dataset=own,
+        shown=number_of(own),
         template="rules.html",
         tab="rules",
         look=look,
         has_book=has_book,
         present=present,
         proposals=seen.get("proposals", [])[:_MOST],
-        packs=seen.get("packs", []),
+        found=len(seen.get("proposals", ())),
+        packs=[pack for pack in seen.get("packs", ()) if not {*pack["rules"]} <= {rule["words"] for rule in present}],
         looking=is_looking(own),
         trouble=[found.problem for kind in ("accepted",) if (found := find_look(own, kind)).problem],
         name=session_of(request).name,
@@ -70,6 +71,7 @@ def accept(request: Request, dataset: str) -> Response:
     from understudy.facade.reviews import rules
 
     own, form = dataset_of(request, dataset), form_of(request)
+    check_number(own, form)
     words = texts("codebook")["rules"]
     chosen, packs = form.all("accept"), form.all("pack")
     if not chosen and not packs:

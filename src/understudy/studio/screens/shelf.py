@@ -11,6 +11,7 @@ from understudy.errors import UnderstudyError
 from understudy.studio.books import Progress, progress_of
 from understudy.studio.example import EXAMPLE, make_example
 from understudy.studio.frame import Audience, Equivalent, go, page, root_of, say
+from understudy.studio.released import all_releases
 from understudy.studio.stored_books import load_book
 from understudy.studio.texts import texts
 from understudy.studio.workspace import Dataset, Root
@@ -81,8 +82,7 @@ def card_of(own: Dataset, root: Root) -> Card:
 
     try:
         budget = open_account(own.account).summary() if own.account.is_file() else None
-        folders = sorted(own.releases.iterdir()) if own.releases.is_dir() else []
-        releases = [glance_at_release(place) for place in folders if (place / "manifest.json").is_file()]
+        releases = [glance_at_release(one.folder) for one in reversed(all_releases(own))]
         attested = list(attestations(load_book(own))) if own.codebook.is_file() else []
         progress = progress_of(own)
     except (UnderstudyError, OSError) as reason:

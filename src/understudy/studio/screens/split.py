@@ -8,11 +8,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from understudy.errors import ParameterError
+from understudy.studio.changes import check_number, number_of
 from understudy.studio.forms import FieldError
 from understudy.studio.frame import Audience, Equivalent, dataset_of, go, page, say
 from understudy.studio.guard import Form, form_of
 from understudy.studio.looks import find_look, is_looking, start_look
-from understudy.studio.screens.data import shown_data
 from understudy.studio.stored_books import load_book
 from understudy.studio.texts import texts
 from understudy.studio.workspace import Dataset
@@ -45,6 +45,7 @@ def show(request: Request, dataset: str) -> Response:
         audience=Audience.CONFIDENTIAL,
         equivalent=_same(own, book),
         dataset=own,
+        shown=number_of(own, list(seen.get("differing", {}))),
         template="split.html",
         title=texts("data")["split"]["title"],
         step="data",
@@ -67,6 +68,7 @@ def split(request: Request, dataset: str) -> Response:
     own, form = dataset_of(request, dataset), form_of(request)
     _one_table(own)
     columns = list((find_look(own, "persons").seen or {}).get("differing", {}))
+    check_number(own, form, columns)
     start_look(own, "parted", "columns", given=wanted_split(columns, form))
     say(request, texts("data")["split"]["taken"])
     return go(f"/d/{own.name}/codebook")
@@ -105,7 +107,7 @@ def _one_table(own: Dataset) -> Any:
 
 
 def _same(own: Dataset, book: Any) -> Equivalent:
-    data, described = shown_data(own.root, own.data), own.shown(own.path("codebook.toml"))
+    data, described = own.root.spelled(own.data), own.shown(own.path("codebook.toml"))
     new = own.shown(own.path("linked.toml"))
     return Equivalent(
         commands=(
