@@ -280,6 +280,8 @@ def test_a_broken_store_is_not_quoted(service, log, monkeypatch):
 
     monkeypatch.setattr(service.budgets, "charge", broken)
     check(service, log, service.ask(), "not-ready")
+    failed = json.loads(log.getvalue().splitlines()[0])
+    assert failed["event"] == "store failed" and failed["level"] == "error", "--log-level error must not hide it"
 
 
 def test_the_log_takes_no_other_field():

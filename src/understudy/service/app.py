@@ -1,5 +1,6 @@
 """The application: routes around one desk. Requests are answered in ``desk.py``."""
 
+import logging
 import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -100,7 +101,11 @@ async def _validation(request: Request, error: Exception) -> Response:
 async def _store_failed(request: Request, error: Exception) -> Response:
     desk: Desk = request.app.state.desk
     desk.log.say(
-        "store failed", request_id=seen_of(request).request_id, error=type(error).__name__, places=places_of(error)
+        "store failed",
+        level=logging.ERROR,
+        request_id=seen_of(request).request_id,
+        error=type(error).__name__,
+        places=places_of(error),
     )
     return await _problem(
         request,
