@@ -91,6 +91,24 @@ def test_a_database_that_never_answers_is_not_ready_in_time():
     assert asyncio.run(scene()) == [False] * 10 and len(asked) == 1, "and asking often does not ask it often"
 
 
+def test_why_a_store_is_not_ready_is_told_once_each_time_it_is_lost(monkeypatch):
+    works, told = False, []
+
+    def check() -> None:
+        if not works:
+            raise OSError
+
+    async def scene() -> None:
+        nonlocal works
+        ready = Readiness(check, failed=lambda reason: told.append(type(reason).__name__))
+        for works in (False, False, True, False, False):
+            ready._until = -1.0  # a second later
+            assert await ready.holds() == works
+
+    asyncio.run(scene())
+    assert told == ["OSError", "OSError"]
+
+
 class Clocks:
     """Both clocks of the module, in our hands."""
 

@@ -344,3 +344,22 @@ def test_a_quantile_is_a_value_that_the_column_can_have(wide):
         assert figure.estimate == int(figure.estimate) and figure.low <= figure.estimate <= figure.high
         assert (days <= figure.high).mean() >= share - 0.05 and (days < figure.low).mean() <= share + 0.05
     assert figure.low < figure.high
+
+
+def test_a_mean_lies_within_what_was_declared():
+    few = us.synthesize(stays(rows=300), WIDE, 300, epsilon=0.3, delta=1e-6)
+    for figure in us.infer(few, mean="days", by="ward"):
+        assert figure.refused or (figure.low >= 1 and figure.high <= 600)
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        ({"mean": "days", "by": "ward,days"}, "name one column"),
+        ({"quantile": "0.5:days"}, "write COLUMN:SHARE"),
+        ({"mean": "days", "where": {"days": "20"}}, r"named by their whole bin: '\[12, 600\]'"),
+    ],
+)
+def test_a_question_that_is_put_wrongly_is_told_its_form(wide, asked, says):
+    with pytest.raises(ParameterError, match=says):
+        us.infer(wide, **asked)

@@ -55,7 +55,8 @@ def _summary_lines(summary: dict[str, Any]) -> Iterator[str]:
     yield f"cap    epsilon {cap['epsilon']:g}, delta {cap['delta']:g}"
     order = "" if renyi is None else f", order {renyi:.4g}"
     yield f"rule   {summary['composition']} composition{order}, fixed when the account was opened"
-    yield f"spent  epsilon {spent['epsilon']:g}, delta {spent['delta']:g}, in {summary['releases']} releases"
+    releases_made = f"{summary['releases']} release{'' if summary['releases'] == 1 else 's'}"
+    yield f"spent  epsilon {spent['epsilon']:g}, delta {spent['delta']:g}, in {releases_made}"
     more = "" if renyi is None else "; one with a Renyi curve may cost more"
     left = f"epsilon {summary['remaining_epsilon']:g}, delta {summary['remaining_delta']:g}"
     yield f"left   {left} for one further release{more}"
@@ -70,14 +71,14 @@ def history(file: File, json: o.Json = False) -> None:
     """Every charge, oldest first."""
     charges = [charge.to_dict() for charge in releases.open_account(file).history()]
     headings = ("when", "what", "state", "epsilon", "delta", "total after it")
-    tell(charges, [table(headings, map(_cells, charges))], json=json)
+    tell(charges, [table(headings, map(_cells, charges), whole=("when",))], json=json)
 
 
 def _cells(charge: dict[str, Any]) -> tuple[str, ...]:
     price, running = map(releases.spelled_price, (charge["guarantee"], charge["running"]))
     state = "; ".join([charge["state"], *charge["notices"]])
     spender = f" ({charge['allowance']})" if charge["allowance"] else ""
-    return (charge["when"], f"{charge['label']}{spender}", state, *price, ", ".join(running))
+    return (charge["when"][:19].replace("T", " "), f"{charge['label']}{spender}", state, *price, ", ".join(running))
 
 
 @app.command()

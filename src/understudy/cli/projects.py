@@ -113,7 +113,7 @@ def ledger(
     lines, faults = projects.data_ledger(data, database=database, secret_file=secret_file)
     rows = [
         (
-            line["when"][:19].replace("T", " "),
+            line["when"][:16].replace("T", " "),
             line["what"],
             line["of"],
             line["key_id"] or "",
@@ -124,7 +124,10 @@ def ledger(
         for line in lines
     ]
     headings = ("when", "what", "of", "key", "amount", "question", "answer")
-    told = [table(headings, rows, whole=("answer",)), *(f"the ledger does not add up: {fault}" for fault in faults)]
+    told = [
+        table(headings, rows, whole=("when", "answer")),
+        *(f"the ledger does not add up: {fault}" for fault in faults),
+    ]
     tell({"lines": lines, "faults": faults}, told, json=json)
 
 

@@ -58,10 +58,10 @@ def mean_of(
     among: Bools,
     weights: Floats,
     *,
-    is_share: bool = False,
+    ends: tuple[float, float] = (-np.inf, np.inf),
     inside: Inside | None = None,
 ) -> Estimate:
-    """The mean of ``values`` among some records: a share, where the values are 0 and 1."""
+    """The mean of ``values`` among some records, which lies between the ``ends``."""
     size = float(weights @ among)
     if size <= 0:
         raise RefusalError(
@@ -69,13 +69,13 @@ def mean_of(
         )
     known = np.where(among, values, 0.0)
     mean = float(weights @ known) / size
-    ends = {"least": 0.0, "most": 1.0} if is_share else {}
     return Estimate(
         name=name,
         value=mean,
         influence=among * (known - mean) / size,
         inside=None if inside is None else inside.times(among / size),
-        **ends,
+        least=ends[0],
+        most=ends[1],
     )
 
 

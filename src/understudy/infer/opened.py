@@ -111,6 +111,14 @@ class OpenedRelease:
                 proper[: column.proper_levels] = [float(level) for level in column.levels]
         return proper
 
+    def ends(self, name: str) -> tuple[float, float]:
+        """Between which all its values lie; declared."""
+        column = self.column(name)
+        if isinstance(column, Number):
+            return column.bounds
+        values = self.values(name)
+        return float(np.nanmin(values)), float(np.nanmax(values))
+
     def _bin_means(self, column: Number) -> Floats:
         """The mean of the released values in each bin; of an empty one its middle."""
         means = values_of(column)

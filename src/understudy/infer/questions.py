@@ -131,7 +131,7 @@ class Share(Question):
             missing = release.column(name).missing_code
             if len(self.of) == 1 and missing is not None and code != missing:
                 among &= own != missing
-        return [mean_of(self.asked, hit.astype(np.float64), among, weights, is_share=True)]
+        return [mean_of(self.asked, hit.astype(np.float64), among, weights, ends=(0.0, 1.0))]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -155,7 +155,8 @@ class Mean(Question):
         values = release.values(self.of)[records.of_column(self.of)]
         among = self.part.among(records) & ~np.isnan(values)
         inside = inside_of(release, records, self.of)
-        return [mean_of(self.asked, np.nan_to_num(values), among, weights, inside=inside)]
+        ends = release.ends(self.of)
+        return [mean_of(self.asked, np.nan_to_num(values), among, weights, ends=ends, inside=inside)]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _PATIENCE = 20.0  # seconds that a request waits for its answer; it goes on without the request, and can be asked for
 _STEP = 0.05
 _WORKERS = 4
-WAITING = "a steward has to decide; ask for its status later. Nothing is charged while it waits."
+WAITING = "A steward has to decide; ask for its status later. Nothing is charged while it waits."
 UNDER_WAY = (
     "it is paid for and being answered; ask again in a moment, which is free. Should its server have died, its price "
     "is lost, and asking again ten minutes later pays again."

@@ -193,7 +193,7 @@ class DataSet:
         if rules.columns is not None:
             others = [name for name in question.columns if name not in rules.columns]
             if others:
-                broken.append(f"the columns {', '.join(others)} need a steward's approval")
+                broken.append(f"questions about {', '.join(others)} need a steward's approval")
         if rules.epsilon is not None and prepared.price.epsilon > Amount.cap(rules.epsilon).epsilon:
             broken.append(f"an answer may cost epsilon {rules.epsilon:g} without a steward's approval")
         if rules.smallest is not None and (question.by or question.where):

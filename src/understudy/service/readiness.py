@@ -15,10 +15,17 @@ _PATIENCE = 5.0  # seconds; a database that takes longer is not ready
 class Readiness:
     """One trial at a time, in a thread of its own: while a lost database lets one hang, the others need not."""
 
-    def __init__(self, check: Callable[[], None], *, patience: float = _PATIENCE) -> None:
-        self._check, self._patience = check, patience
+    def __init__(
+        self,
+        check: Callable[[], None],
+        *,
+        patience: float = _PATIENCE,
+        failed: Callable[[Exception], None] = lambda reason: None,
+    ) -> None:
+        """``failed`` hears why a trial failed, the first time after one that did not."""
+        self._check, self._patience, self._failed = check, patience, failed
         self._trial: asyncio.Task[bool] | None = None
-        self._until, self._held = -1.0, False
+        self._until, self._held, self._is_new = -1.0, False, True
 
     async def holds(self) -> bool:
         """The result of the last second, or a new one; False while a trial takes too long."""
@@ -32,8 +39,11 @@ class Readiness:
     async def _try(self) -> bool:
         try:
             await asyncio.to_thread(self._check)
-            self._held = True
-        except (UnderstudyError, SQLAlchemyError, OSError):
+            self._held = self._is_new = True
+        except (UnderstudyError, SQLAlchemyError, OSError) as reason:
             self._held = False
+            if self._is_new:
+                self._failed(reason)
+            self._is_new = False
         self._until = time.monotonic() + _REMEMBERED
         return self._held

@@ -1,6 +1,7 @@
 """Addresses of the service, one function each."""
 
 import json
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any
@@ -13,6 +14,7 @@ from starlette.responses import Response
 from understudy.service.amounts import epsilon_of
 from understudy.service.bodies import read_json
 from understudy.service.desk import INLINE_ROWS, MOST_ROWS, Answers, Desk
+from understudy.service.logs import places_of
 from understudy.service.metrics import CONTENT_TYPE
 from understudy.service.openapi import describe
 from understudy.service.page import Page
@@ -120,7 +122,10 @@ def _add_knowledge(app: FastAPI, desk: Desk) -> None:
 
 
 def _add_operation(app: FastAPI, desk: Desk) -> None:
-    readiness = Readiness(desk.store.check)
+    def not_ready(reason: Exception) -> None:
+        desk.log.say("not ready", level=logging.ERROR, error=type(reason).__name__, places=places_of(reason))
+
+    readiness = Readiness(desk.store.check, failed=not_ready)
 
     @_at(app, "GET", "/healthz")
     async def healthz(request: Request) -> Response:
@@ -131,8 +136,8 @@ def _add_operation(app: FastAPI, desk: Desk) -> None:
         if not await readiness.holds():
             raise Problem(
                 "not-ready",
-                "the database does not answer or takes no charge (perhaps its disk is full), or is not the one this "
-                "service was started with.",
+                "the database does not answer or takes no charge (perhaps its disk is full, or nearly), or is not the "
+                "one this service was started with.",
                 headers={"Retry-After": "5"},
             )
         data = [] if desk.answers is None else sorted(desk.answers.data)

@@ -60,7 +60,8 @@ class ServiceSecret:
         if path is None:
             raise ParameterError(
                 f"no service secret is known; servers that share a PostgreSQL database share it too. Set {ENVIRONMENT} "
-                f"to 32 random bytes in base64, or name a file with --secret-file or {_FILE_ENVIRONMENT}."
+                f"to 32 random bytes in base64 (`openssl rand -base64 32`), or name a file with --secret-file or "
+                f"{_FILE_ENVIRONMENT}."
             )
         if may_create and not path.exists():
             _create(path)

@@ -303,7 +303,9 @@ def _translated(engine: Engine) -> Iterator[None]:
             yield
         except SQLAlchemyError as reason:
             cause = str(getattr(reason, "orig", None) or type(reason).__name__).splitlines()[0]
-            raise DataError(
-                f"the database {where} cannot be used ({cause}); check that it is there, that it is a database, and "
-                "that this user may write to it."
-            ) from None
+            remedy = (
+                "give the password to PostgreSQL's client by PGPASSFILE (or ~/.pgpass), PGSERVICE or PGPASSWORD"
+                if "password" in cause
+                else "check that it is there, that it is a database, and that this user may write to it"
+            )
+            raise DataError(f"the database {where} cannot be used ({cause}); {remedy}.") from None

@@ -112,7 +112,8 @@ def _check_training(looked: Looked) -> None:
         true: Guarantee = quote.total
         call = recipe.training.call
     except (UnderstudyError, LookupError, TypeError, ValueError) as reason:
-        looked.problems.append(f"the price of training cannot be computed anew: {reason}")
+        words = f"its parameters have no {reason}" if isinstance(reason, KeyError) else reason
+        looked.problems.append(f"the price of training cannot be computed anew: {words}")
         return
     if _exceeds(true, stated):
         looked.problems.append(f"training by these parameters costs {_short(true)}, more than the stated total")

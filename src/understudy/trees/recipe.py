@@ -245,11 +245,11 @@ def positive_level(book: Codebook, target: str, positive: str | None) -> tuple[s
         if column.proper_levels != 2:
             raise ParameterError(
                 f"the target {target!r} has {column.proper_levels} levels; name the one to score with `positive`, "
-                f"one of: {', '.join(labels[:12])}."
+                f"one of {column.shown_labels(20)}."
             )
         return labels[1], 1
     if positive not in labels:
-        raise ParameterError(f"`positive` is {positive!r}; {target!r} has the levels {', '.join(labels[:12])}.")
+        raise ParameterError(f"`positive` is {positive!r}; {target!r} has the levels {column.shown_labels(20)}.")
     return positive, labels.index(positive)
 
 
