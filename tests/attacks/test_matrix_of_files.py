@@ -198,7 +198,7 @@ def test_the_levels_of_a_passport_are_not_public_because_a_document_lists_them(p
 
 @pytest.mark.parametrize("what", ["total", "statement"])
 def test_an_edited_promise_is_not_passed_on(place, tmp_path, what):
-    """Not by the passport, the signature, inference, nor an answer that asks the release first."""
+    """Not by the passport and the signature; an answer that asks the release first carries the price of its ledger."""
     folder = shutil.copytree(place / "made", tmp_path / "edited")
     manifest = json.loads((folder / "manifest.json").read_text())
     if what == "total":
@@ -209,12 +209,11 @@ def test_an_edited_promise_is_not_passed_on(place, tmp_path, what):
     for refused in (
         lambda: us.passport(folder),
         lambda: us.sign(folder, new_key=tmp_path / "key"),
-        lambda: us.infer(folder, share="a"),
-        lambda: us.answer(place / "data.parquet", BOOK, "count", epsilon=1.0, release=folder),
     ):
         with pytest.raises(ReleaseError, match="does not verify"):
             refused()
-    assert us.infer(place / "made", share="a").figures
+    answered = us.answer(place / "data.parquet", BOOK, "count", epsilon=1.0, release=folder)
+    assert answered.guarantee.epsilon == pytest.approx(2.0)
 
 
 def test_inference_reads_the_codebook_of_the_release_and_no_other(place, tmp_path):
@@ -240,3 +239,23 @@ def test_an_answer_carries_the_price_of_what_it_asked_first(place, release):
         assert isinstance(total, NoFormal) and "neighbour relations" in total.why
     else:
         assert total.epsilon == pytest.approx(2.0)
+
+
+# Files of rules
+
+
+@pytest.mark.parametrize(
+    ("file", "why"), [("data", "holds the confidential table itself"), ("made", "is the synthetic")]
+)
+def test_a_map_is_neither_the_confidential_table_nor_made_from_it(tmp_path, file, why):
+    """Two columns of people are a table that says what one fixes, too: each of these levels fixes one."""
+    data = pa.table({"a": ["x", "y"] * 40, "b": ["0", "1"] * 40})
+    pa.csv.write_csv(data, tmp_path / "data.csv")
+    book = Codebook(columns=(A, B))
+    book.save(tmp_path / "book.toml")
+    us.synthesize(data, book, 60, "laplace", epsilon=50.0, out=tmp_path / "made", formats=["csv"])
+    path = tmp_path / "data.csv" if file == "data" else tmp_path / "made" / "synthetic.csv"
+    with pytest.raises(ParameterError, match=why):
+        us.rules(
+            tmp_path / "book.toml", str(tmp_path / "data.csv"), maps={("a", "b"): path}, by="J. Doe", source="register"
+        )

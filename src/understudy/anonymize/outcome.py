@@ -18,8 +18,7 @@ from understudy.errors import ParameterError, RefusalError
 from understudy.mechanisms.stream import Stream
 from understudy.privacy.provenance import Made
 from understudy.sources.base import Report, Source
-from understudy.sources.inputs import find_provenance
-from understudy.sources.same import refuse_same
+from understudy.sources.inputs import refuse_as_rule
 
 if TYPE_CHECKING:
     from understudy.anonymize.recipe import Recipe
@@ -90,12 +89,7 @@ def _refuse_input(recipe: "Recipe", source: Source) -> None:
     for name, rule in recipe.hierarchies.items():
         if rule.arx is None:
             continue
-        refuse_same(source.address, rule.arx, f"hierarchy of {name!r}")
-        if (provenance := find_provenance(rule.arx)).is_release:
-            raise ParameterError(
-                f"the hierarchy of {name!r} is {provenance.called}: a rule that was made from data is not public. "
-                "Give a file that everybody may see."
-            )
+        refuse_as_rule(rule.arx, f"hierarchy of {name!r}", confidential=source.address)
 
 
 def with_role(cells: Cells, quasi: Sequence[str]) -> Cells:

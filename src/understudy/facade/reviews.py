@@ -217,6 +217,7 @@ def rules(
     from understudy.codebook.maps import mapped_rule, read_map
     from understudy.codebook.rule_packs import match_pack, proposed_packs
     from understudy.facade.linked_reviews import linked_file, rules_of_tables
+    from understudy.sources.inputs import refuse_as_rule
 
     if linked_file(book):
         given = {"maps": maps, "packs": packs, "columns": columns, "levels": levels, "table": table}
@@ -233,6 +234,7 @@ def rules(
     added: list[Rule] = []
     for (first, second), path in (maps or {}).items():
         assert word is not None
+        refuse_as_rule(path, f"map of {first!r}", confidential=data)
         added.append(mapped_rule(codebook, first, second, read_map(path), word))
     for match in matches:
         if not match.rules:

@@ -11,7 +11,7 @@ from operator import or_
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
-from understudy.errors import DataError, UnderstudyError
+from understudy.errors import DataError, ParameterError, UnderstudyError
 from understudy.loading import loader
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.provenance import DECLARED, MARK, InputRole, Made, Provenance, of_several
@@ -63,6 +63,16 @@ def public_provenance(what: Any, role: InputRole, *, confidential: Any = None) -
     provenance = find_provenance(what)
     provenance.as_public(role)
     return provenance
+
+
+def refuse_as_rule(path: str | Path, used_as: str, *, confidential: Any = None) -> None:
+    """Refuse a file of public rules that is the confidential table, or a release of ours: both were made from data."""
+    refuse_same(confidential, path, used_as)
+    if (provenance := find_provenance(path)).is_release:
+        raise ParameterError(
+            f"the {used_as} is {provenance.called}: a rule that was made from data is not public. Give a file that "
+            "everybody may see."
+        )
 
 
 @loader("the table", remedy="copy it again from its source.", error=DataError, quotes=False)
