@@ -405,8 +405,10 @@ def _open_parquet(address: str, paths: Sequence[Path]) -> Opened:
         # types may differ (whole numbers here, decimals there): the engine must find one that holds all of them,
         # for by default it rounds to the type of the first file
         mixed = any(not schema.equals(schemas[0]) for schema in schemas)
-        options = {"union_by_name": True} if mixed else {}
-        table = connection.read_parquet([escape(str(path)) for path in paths], **options)
+        # a folder called a=b is a folder: by default the engine would make a column of it
+        table = connection.read_parquet(
+            [escape(str(path)) for path in paths], union_by_name=mixed, hive_partitioning=False
+        )
     rows = sum(file.num_rows for file in files)
     return Opened(
         connection=connection,
