@@ -85,8 +85,7 @@ def _private(total: PureDP | ApproxDP) -> Card:
         return Card(title="Nothing here depends on the data", lead="Nobody can learn anything from it about anybody.")
     right, found = best_guess(total.epsilon, total.delta), rightly_suspected(total.epsilon, total.delta)
     lines = [
-        "Whoever is wrong about 5 of 100 people for whom it is not so is right about at most "
-        f"{of_100(found)} of 100 for whom it is.",
+        f"Whoever wrongly suspects 5 of 100 people finds at most {of_100(found)} of 100 of those of whom it is true.",
         "This holds for every computation, now and later, also for an intruder who knows all other records.",
         f"In the words of the field: differential privacy, {short_promise(total)}, for {total.neighbours.plain}.",
     ]
