@@ -6,6 +6,7 @@ Most cells are decided on provenance values; some of every kind are run end to e
 """
 
 import json
+import shlex
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -128,6 +129,19 @@ def producers() -> dict[str, Producer]:
             fits=True,
         ),
         Producer(
+            name="synth one of several files",
+            words=f"synth {book} -m marginals --epsilon 1 --delta 1e-6 -n 60 --files 2",
+            table="2/synthetic.parquet",
+            private=True,
+            fits=True,
+        ),
+        Producer(
+            name="synth certified",
+            words=f"synth {book} -m laplace --epsilon 1 -n 60 --certify 'a within 0.9' --certify-epsilon 0.5",
+            private=True,
+            fits=True,
+        ),
+        Producer(
             name="reconstruct",
             words="reconstruct people.csv -a groups.csv:g:y -m mp",
             table="reconstructed.parquet",
@@ -163,7 +177,7 @@ def call(folder: Path, words: str) -> tuple[int, str]:
         contextlib.redirect_stderr(warned),
         pytest.raises(SystemExit) as stop,
     ):
-        main(words.split())
+        main(shlex.split(words))
     told = said.getvalue() if "--json" in words else said.getvalue() + warned.getvalue()
     return int(stop.value.code or 0), " ".join(told.split())
 
