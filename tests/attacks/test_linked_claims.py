@@ -109,7 +109,7 @@ def test_a_released_codebook_still_says_what_is_constant():
 
 def test_a_linked_release_used_as_an_input_is_never_taken_for_people(tmp_path):
     """As data, as public knowledge and as the shape of a prior; from files and in memory."""
-    made = us.synthesize(tables(), BOOK, 40, epsilon=1.0, delta=1e-6, out=tmp_path / "release")
+    made = us.synthesize(tables(), BOOK, 40, epsilon=40.0, delta=1e-6, out=tmp_path / "release")  # or it may lack stays
     assert {name: table.num_rows for name, table in made.tables.items()} == made.manifest.tables
     file = tmp_path / "release" / "people.parquet"
     for again in (tmp_path / "release", made.tables):

@@ -157,7 +157,7 @@ def test_accept_reject_keeps_lemma_52(cells, workers, draws, alpha):
     )
     claim = found.guarantee()
     assert p <= claim.delta + 1e-12
-    assert claim.epsilon == pytest.approx(epsilon - math.log1p(-claim.delta / (1 + 1e-6)), rel=1e-9)
+    assert claim.epsilon == pytest.approx(epsilon - math.log1p(-claim.delta), rel=1e-9)
     assert max(disclosure(laws, real, claim.epsilon) for real in laws) <= claim.delta + 1e-15
 
 

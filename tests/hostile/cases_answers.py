@@ -4,7 +4,7 @@ from hostile_cases import MISTAKE, cases
 
 _A = "@data|{}|-c|@book|--account|a.account|-o|out"
 _PRICED = _A + "|--epsilon|1"
-_TERMS = " + ".join(f"np.power(age, {power})" for power in range(1, 60))
+_TERMS = " + ".join(f"I(age > {value})" for value in range(1, 60))
 _LONG = " + ".join(f"I(age ** {power})" for power in range(1, 201))
 
 

@@ -241,7 +241,7 @@ DRAWN = cases(
     ("rows 0", "@model|-n|0|-o|out", MISTAKE, ("rows", "0")),
     ("where without value", f"{_DRAW}|--where|sex", MISTAKE, ("'sex'", "COLUMN=VALUE")),
     ("where of nobody", f"{_DRAW}|--where|nobody=1", MISTAKE, ("'nobody'",)),
-    ("where outside", f"{_DRAW}|--where|sex=X", MISTAKE, ("sex = X", "'F'")),
+    ("where outside", f"{_DRAW}|--where|sex=X", MISTAKE, ("'X'", "'sex'", "'F'")),
     ("output exists", _DRAW, MISTAKE, ("'out'", "exists already"), {"out": b"x"}),
 ) + cases(
     "impute",

@@ -73,7 +73,7 @@ def figures(weights):
     yes = (codes[:, 1] == 1).astype(float)
     in_first, in_last = codes[:, 0] == 0, codes[:, 0] == 2
     found = {
-        "share": mean_of("share", yes, everybody, weights, is_share=True),
+        "share": mean_of("share", yes, everybody, weights, ends=(0.0, 1.0)),
         "mean": mean_of("mean", codes[:, 2], everybody, weights),
         "mean of a part": mean_of("part", codes[:, 2], in_first, weights),
         "difference": difference_of(

@@ -44,9 +44,9 @@ _QUIET = {tokenize.NEWLINE, tokenize.NL, tokenize.ENDMARKER, tokenize.INDENT, to
 
 
 def check_formula(formula: str, columns: Collection[str]) -> None:
-    """Refuse a formula, or a side of one, that holds more than columns, numbers, texts, operators and listed functions.
+    """Refuse a side of a formula that holds more than columns, numbers, texts, operators and listed functions.
 
-    >>> check_formula("charge > 25 ~ np.log(age) + C(sex)", ["charge", "age", "sex"])
+    >>> check_formula("np.log(age) + C(sex)", ["charge", "age", "sex"])
     """
     if "\n" in formula or "\r" in formula:
         raise _refused(formula, "a line break")

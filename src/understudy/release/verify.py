@@ -165,8 +165,8 @@ def refuse_other_promise(place: Path, manifest: dict[str, Any]) -> None:
     _check_price(looked)
     if looked.problems:
         raise ReleaseError(
-            f"{str(place)!r} does not verify ({looked.problems[0]}), and what is not as it says is not passed on; see "
-            "`understudy verify`."
+            f"the manifest of {str(place)!r} does not verify ({looked.problems[0]}), and what is not as it says is not "
+            "passed on; see `understudy verify`."
         )
 
 
