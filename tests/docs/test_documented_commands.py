@@ -57,7 +57,9 @@ def commands(block: Block) -> list[tuple[list[str], int, str | None]]:
             continue
         for long, short in SMALLER.get(block.page, ()):
             said = said.replace(long, short)
-        words = shlex.split(said, comments=True)
+        inside = "\0"  # a shell begins a remark where a word begins; shlex does so inside of words too
+        split = shlex.split(re.sub(r"(?<=\S)#", inside, said), comments=True)
+        words = [word.replace(inside, "#") for word in split]
         expected = EXPECTED.search(line)
         output = words[words.index(">") + 1] if ">" in words else None
         found.append((words[: words.index(">")] if output else words, int(expected[1]) if expected else 0, output))

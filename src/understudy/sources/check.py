@@ -15,6 +15,7 @@ from understudy.codebook import Codebook, Column, Dates, Integer, Levelled, Numb
 from understudy.errors import DataError
 from understudy.parameters import Whole
 from understudy.sources.base import as_codebook
+from understudy.sources.benches import fetched
 from understudy.sources.broken_rules import broken_rules
 from understudy.sources.check_counts import count_cells
 from understudy.sources.csv_files import PLAIN_FILE, Places, repair_csv, repeated_names
@@ -194,7 +195,7 @@ def check_opened(opened: Opened, book: Codebook, most: int) -> tuple[int, list[F
     known = {column.name for column in book.columns}
     faults += [Fault(kind="extra column", column=name) for name in dict.fromkeys(header) if name not in known]
     with engine_errors(repr(opened.label)):
-        rows = int(opened.table.count().to_pyarrow().as_py())
+        rows = _number_of(opened, opened.table)
         if rows == 0:
             return 0, [*faults, Fault(kind="empty file", sentence=f"{opened.label!r} has a header but no rows.")]
         faults += _id_faults(opened, book, most)
@@ -210,6 +211,10 @@ def check_opened(opened: Opened, book: Codebook, most: int) -> tuple[int, list[F
     return rows, faults
 
 
+def _number_of(opened: Opened, rows: Any) -> int:
+    return int(fetched(opened.connection, rows.aggregate(n=rows.count()))["n"][0].as_py())
+
+
 def _id_faults(opened: Opened, book: Codebook, most: int) -> list[Fault]:
     """Rows without an id."""
     if book.unit is None:
@@ -219,7 +224,7 @@ def _id_faults(opened: Opened, book: Codebook, most: int) -> list[Fault]:
         return [Fault(kind="missing column", column=name)]
     absent = person_of(opened.value(name)).isnull()
     if opened.connection.name != "duckdb":  # whose rows have no order
-        count = int(opened.table.filter(absent).count().to_pyarrow().as_py())
+        count = _number_of(opened, opened.table.filter(absent))
         return [Fault(kind="missing id", column=name, count=count)] if count else []
     scan = opened.connection.compile(opened.table.select(row=ibis.row_number() + 1, absent=absent))
     count, rows = opened.connection.raw_sql(
@@ -238,7 +243,7 @@ def _bad_columns(opened: Opened, columns: Sequence[Column]) -> list[Column]:
     """The columns with any fault; on clean data this one scan is all."""
     known = opened.table.select(**{f"k{p}": is_known(c, opened.value(c.name)) for p, c in enumerate(columns)})
     tests = {f"b{p}": (~known[f"k{p}"]).any() for p in range(len(columns))}
-    is_bad = known.aggregate(**tests).to_pyarrow().to_pylist()[0]
+    is_bad = fetched(opened.connection, known.aggregate(**tests)).to_pylist()[0]
     return [column for p, column in enumerate(columns) if is_bad[f"b{p}"]]
 
 
