@@ -99,12 +99,16 @@ def plan_of_a_cluster() -> list[Copy]:
         Copy(page, ["| processor time (s) | # | # | # |"], section, [f"processor seconds {measured}"]),
         Copy(page, ["| of it: ... | #, #, # |"], section, [f"{step} #" for step in steps]),
         Copy(page, ["| of it: ... | ~ | #, #, # |"], section, [f"{step} ... measured #" for step in steps]),
-        Copy(page, ["| of it: ... | ~ | ~ | #, #, # |"], section, [f"{step} ... measured ..., # times" for step in steps]),
+        Copy(
+            page, ["| of it: ... | ~ | ~ | #, #, # |"], section, [f"{step} ... measured ..., # times" for step in steps]
+        ),
         Copy(page, ["| shuffled (MB) | # | # |"], section, ["shuffled bytes foreseen #, measured #"], million),
         Copy(page, ["| shuffled (MB) | ~ | ~ | # |"], section, ["shuffled bytes ... measured ..., # times"]),
         Copy(page, ["| partitions | # | # | # |"], section, [f"partitions {measured}"]),
         Copy(page, ["| joint tables | # | # | # |"], section, [f"joint tables {measured}"]),
-        Copy(page, ["| codes on the workers (MB) | # | # |"], section, ["cached bytes foreseen #, measured #"], million),
+        Copy(
+            page, ["| codes on the workers (MB) | # | # |"], section, ["cached bytes foreseen #, measured #"], million
+        ),
         Copy(page, ["| written (MB) | # | # |"], section, ["output bytes foreseen #, measured #"], million),
     ]
 
@@ -139,14 +143,31 @@ def peers() -> list[Copy]:
             ),
         ]
         if single:
-            copies.append(Copy(page, [f"| {shown} |{cells(4, '~')} # / # |"], "peers", [f"{start}{cells(8, '~')} # | # |"]))
+            copies.append(
+                Copy(page, [f"| {shown} |{cells(4, '~')} # / # |"], "peers", [f"{start}{cells(8, '~')} # | # |"])
+            )
     discharges = "discharges, 40,000 rows"
     three = " | ~ | ~ | # | # | # |"
     return [
         *copies,
-        Copy(page, ["mbi 1.1.0, AIM, ... not finished in # s | over # s"], "peers", ["opendp_aim ... not finished in # s (# s"]),
-        Copy(page, ["with a smaller two-way error than any, and # times"], "peers", ["most accurate private peer: ... at least # times"]),
-        Copy(page, ["Discharges, 40,000 rows of 13 columns: # / # / #"], "peers", [discharges, f"| understudy_marginals{three}"]),
+        Copy(
+            page,
+            ["mbi 1.1.0, AIM, ... not finished in # s | over # s"],
+            "peers",
+            ["opendp_aim ... not finished in # s (# s"],
+        ),
+        Copy(
+            page,
+            ["with a smaller two-way error than any, and # times"],
+            "peers",
+            ["most accurate private peer: ... at least # times"],
+        ),
+        Copy(
+            page,
+            ["Discharges, 40,000 rows of 13 columns: # / # / #"],
+            "peers",
+            [discharges, f"| understudy_marginals{three}"],
+        ),
         Copy(page, ["smartnoise-synth's MST # / # / #"], "peers", [discharges, f"| smartnoise_mst{three}"]),
         Copy(page, ["/ .855, OpenDP's # / # / #"], "peers", [discharges, f"| opendp_mst{three}"]),
         Copy(page, [".894, # and"], "peers", [discharges, "smartnoise_mst: at least #"]),
@@ -168,7 +189,9 @@ def unseen() -> list[Copy]:
     copies = []
     for shown, name in tables.items():
         ours = [f"| {name} | ours | {epsilon} |{cells(2, '~')} # | # |" for epsilon in ("0.1", "1", "10")]
-        alone = [f"| {name} | independent noisy columns | {epsilon} |{cells(2, '~')} # |" for epsilon in ("0.1", "1", "10")]
+        alone = [
+            f"| {name} | independent noisy columns | {epsilon} |{cells(2, '~')} # |" for epsilon in ("0.1", "1", "10")
+        ]
         copies += [
             Copy(page, [f"| {shown} | # (#) | # (#) | # (#) |"], f"unseen: {name}", ours),
             Copy(page, [f"| {shown} |{cells(3, '~')} #, #, # |"], f"unseen: {name}", alone),
@@ -191,7 +214,12 @@ def unseen() -> list[Copy]:
         Copy(page, ["noise of its one-way tables (# against #)"], "unseen: fire", noise),
         Copy(page, ["is still # times that of"], "unseen: fire", ["fire 0.1 two-way against ...: #"]),
         Copy(page, ["discharges take # times as long to fit"], "marginals", ["ratio #"]),
-        Copy(page, ["100 columns of 10 levels # s to fit, # s to draw, # GiB"], "marginals", ["levels: fit # s, draw # s, peak # GiB"]),
+        Copy(
+            page,
+            ["100 columns of 10 levels # s to fit, # s to draw, # GiB"],
+            "marginals",
+            ["levels: fit # s, draw # s, peak # GiB"],
+        ),
         Copy(page, ["500 columns ... and # GiB"], "speed", ["500 columns ... GiB #"]),
     ]
 
@@ -216,8 +244,7 @@ def scores() -> list[Copy]:
             "| DP-EBM, Brier score |": "| interpret-core, Brier |",
         }
         copies += [
-            Copy(page, [start, ours + cells(6)], "scores", [name, theirs + cells(6)])
-            for ours, theirs in lines.items()
+            Copy(page, [start, ours + cells(6)], "scores", [name, theirs + cells(6)]) for ours, theirs in lines.items()
         ]
         ahead = cells(6, "# ± #")
         recorded = "| ahead of interpret-core, AUROC on ... both |" + ahead
@@ -265,9 +292,18 @@ def linked_tables() -> list[Copy]:
         *copies,
         Copy(page, ["further runs at epsilon 1 (#, #, #; area #, #, #)"], "histories: diabetes", [later]),
         Copy(page, ["of the joined table (#, #, #, #) have"], "histories: diabetes", [joined]),
-        Copy(page, ["have # of the 88 pairs"], "histories: diabetes", ["weight (kept): # of 88 pairs"]),
-        Copy(page, ["gender and glyburide (# times)"], "histories: diabetes", ["(kept): # ... glyburide, # times"]),
-        Copy(page, ["to the power of #, and memory # times"], "histories: size", ["to the power of # ...; # times the memory"]),
+        Copy(
+            page,
+            ["have # of the 88 pairs", "gender and glyburide (# times)"],
+            "histories: diabetes",
+            ["weight (kept): # of 88 pairs ... x encounters.glyburide, # times"],
+        ),
+        Copy(
+            page,
+            ["to the power of #, and memory # times"],
+            "histories: size",
+            ["to the power of # ...; # times the memory"],
+        ),
     ]
 
 
@@ -291,7 +327,12 @@ def densities() -> list[Copy]:
         ]
         copies += [
             Copy(page, [f"| {shown} | ... (# %, # %) | ... (# %, # %) | ... (# %, # %) |"], "numbers", smooth),
-            Copy(page, [f"| {shown} |{cells(3, '~')} ... (# %, # %) |"], "numbers", [f" {name} uniform ... medians #% #%"]),
+            Copy(
+                page,
+                [f"| {shown} |{cells(3, '~')} ... (# %, # %) |"],
+                "numbers",
+                [f" {name} uniform ... medians #% #%"],
+            ),
         ]
     return copies
 
@@ -323,6 +364,13 @@ def screens_and_answers() -> list[Copy]:
 
 
 COPIES = [
-    *large_tables(), *record(), *plan_of_a_cluster(), *peers(), *unseen(), *scores(), *linked_tables(), *densities(),
+    *large_tables(),
+    *record(),
+    *plan_of_a_cluster(),
+    *peers(),
+    *unseen(),
+    *scores(),
+    *linked_tables(),
+    *densities(),
     *screens_and_answers(),
 ]
