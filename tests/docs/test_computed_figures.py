@@ -153,6 +153,15 @@ def bobs_guesses() -> list[str]:
     return [f"forest, epsilon {epsilon:g} | * | {guess(2 * epsilon):.3f} |" for epsilon in (0.1, 1, 10)]
 
 
+def tails_that_diverge() -> list[str]:
+    """Laplace densities at 5 with the chapter's own sensitivities: 5 positive of 10, against 6 of 11."""
+
+    def density(share: float, span: float) -> float:
+        return math.exp(-(5 - share) / span) / (2 * span)
+
+    return [f"a ratio of {density(1 / 2, 6 / 10 - 4 / 9) / density(6 / 11, 7 / 11 - 5 / 10):.1f} at the output 5"]
+
+
 def likeliest_of_100() -> list[str]:
     """The most that one of 100 levels may have where the entropy is ln 2."""
 
@@ -221,6 +230,7 @@ COMPUTED: list[tuple[str, Callable[[], list[str]]]] = [
     ("docs/methods/onthemap.md", commuting),
     ("docs/methods/onthemap.md", shrinking),
     ("docs/methods/dpat.md", bobs_guesses),
+    ("docs/methods/dpat.md", tails_that_diverge),
     ("docs/methods/lugs.md", likeliest_of_100),
     ("docs/methods/concordance/lugs.toml", information_that_rises),
     ("docs/methods/evaluation.md", ranks),
