@@ -13,7 +13,7 @@ from understudy.evaluate.utility.distances import total_variation
 from understudy.evaluate.utility.references import expected_gap
 from understudy.mechanisms.stream import Stream
 from understudy.synth import PeGS, PeGSReset
-from understudy.synth.seeds import seed_pool
+from understudy.synth.seeds import PublicSeeds
 
 SEEDS, LENGTH = 350, 500
 
@@ -60,7 +60,7 @@ def sweep(setting: Setting, *, epsilon: float = 10.0) -> list[list[str]]:
         start = [stream.below(column.proper_levels) for column in book.modelled]
         first = {column.name: [column.labels[code]] for column, code in zip(book.modelled, start, strict=True)}
         pq.write_table(pa.table(first), place)
-        recipe = PeGS(epsilon_per_record=epsilon, seeds=seed_pool(str(place)), **setting.keys)
+        recipe = PeGS(epsilon_per_record=epsilon, seeds=PublicSeeds(path=str(place)), **setting.keys)
         drawn = _codes_of(recipe.fit(setting.source, stream=Stream.seeded(3)).sample(1).table, book)
     now = list(start)
     rows = [["seed", *_labels(book, now)]]

@@ -1,5 +1,6 @@
 """The collected numbers as Markdown tables."""
 
+import math
 from typing import Any
 
 PAPER = {
@@ -47,7 +48,8 @@ def _tables(found: dict[str, Any]) -> str:
             full = f"{point['mean']:,.0f} ± {point['sd']:,.0f}"
             lines.append([name, full, f"{point['mean'] / 2:,.0f}", nothing, tv, said])
         head = ["method", "L1", "half L1", "nothing released", "two-way TV", "paper"]
-        floor = f"\nNo private file of n rows can be below L1 = {max(0.0, rows['floor']['mean']):,.0f} on average."
+        least = math.floor(max(0.0, rows["floor"]["mean"]))  # a bound from below is never rounded up
+        floor = f"\nNo private file of n rows can be below L1 = {least:,} on average."
         parts.append(f"### {title}\n\n{_table(head, lines)}\n{floor}")
     return "\n\n".join(parts)
 
