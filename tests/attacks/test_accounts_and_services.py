@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import understudy as us
-from understudy.errors import AccountError, BudgetError, ParameterError, ReleaseError
+from understudy.errors import AccountError, BudgetError, ParameterError, RefusalError, ReleaseError
 from understudy.privacy import Neighbours, PureDP
 from understudy.privacy.account import Account
 from understudy.privacy.transaction import Payment
@@ -218,6 +218,18 @@ def test_a_clock_that_jumps_never_gives_a_free_answer(jump, till, monkeypatch):
     if jump > 0:
         with pytest.raises(SpentError, match="0 left"):
             budgets.charge(key, MODEL, [b"r" * 32])
+
+
+def test_a_database_of_two_names_is_refused(tmp_path):
+    """Each name would have a log of its own, and the same budget could be spent once in each."""
+    first, second = tmp_path / "service.db", tmp_path / "second.db"
+    Store.open(f"sqlite:///{first}").close()
+    os.link(first, second)
+    for name in (first, second):
+        with pytest.raises(RefusalError, match="hard links"):
+            Store.open(f"sqlite:///{name}", secret_file=Path(f"{first}.secret"))
+    second.unlink()
+    Store.open(f"sqlite:///{first}").close()
 
 
 def test_a_price_talked_down_is_refused(till):

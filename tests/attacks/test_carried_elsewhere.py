@@ -19,9 +19,10 @@ import pytest
 import understudy as us
 from understudy.codebook import Categorical, Codebook, Integer
 from understudy.datasets import commutes
-from understudy.errors import DataError
+from understudy.errors import DataError, ParameterError
 from understudy.privacy.guarantees import NoFormal
-from understudy.sources.inputs import find_provenance
+from understudy.privacy.provenance import InputRole
+from understudy.sources.inputs import find_provenance, public_provenance
 
 SEX = Categorical(name="a", levels=("1", "2"), value_labels=(("1", "male"), ("2", "female")))
 BOOK = Codebook(columns=(SEX, Integer(name="n", edges=(0, 10, 20, 30))))
@@ -39,7 +40,7 @@ def made(tmp_path_factory) -> Path:
 
 
 def pickled(frame: pd.DataFrame) -> pd.DataFrame:
-    return pickle.loads(pickle.dumps(frame))  # noqa: S301 - our own bytes
+    return pickle.loads(pickle.dumps(frame))
 
 
 def through_feather(frame: pd.DataFrame) -> pd.DataFrame:
@@ -84,15 +85,6 @@ def test_the_mark_goes_with_the_rows(made, way):
     assert found.is_release and found.seeded and not found.record_wise
 
 
-LOST: dict[str, Callable[[Path], Any]] = {
-    "a CSV that another program read": lambda made: pd.read_csv(made / "synthetic.csv"),
-    "a workbook that another program read": lambda made: pd.read_excel(made / "synthetic.xlsx"),
-    "a .sav file that another program read": lambda made: pd.read_spss(made / "synthetic.sav"),
-    "Polars": lambda made: _polars(made),
-    "an engine": lambda made: _by_duckdb(made),
-}
-
-
 def _polars(made: Path) -> Any:
     import polars
 
@@ -103,6 +95,15 @@ def _by_duckdb(made: Path) -> Any:
     import duckdb
 
     return duckdb.sql(f"SELECT * FROM '{made / 'synthetic.parquet'}'").to_arrow_table()
+
+
+LOST: dict[str, Callable[[Path], Any]] = {
+    "a CSV that another program read": lambda made: pd.read_csv(made / "synthetic.csv"),
+    "a workbook that another program read": lambda made: pd.read_excel(made / "synthetic.xlsx", engine="calamine"),
+    "a .sav file that another program read": lambda made: pd.read_spss(made / "synthetic.sav"),
+    "Polars": _polars,
+    "an engine": _by_duckdb,
+}
 
 
 @pytest.mark.parametrize("way", LOST)
@@ -181,3 +182,21 @@ def test_levels_of_a_release_are_not_declared_by_its_own_dictionary(made, tmp_pa
     """A .dta file has no room for a mark; the manifest beside it knows it."""
     with pytest.raises(DataError, match=r"Use the codebook\.toml of that release"):
         us.draft(made / file, tmp_path / "again.toml", from_document=True)
+
+
+@pytest.mark.parametrize(
+    "spelled", ["{}/synthetic.parquet", "file:{}/synthetic.parquet", "file://{}/synthetic.csv", "{}"]
+)
+def test_a_file_that_spark_reads_is_what_it_is(made, spelled):
+    """Its rows are read by an engine that knows no marks; the path says where they lie."""
+    address = f"spark://local?path={spelled.format(made)}"
+    found = find_provenance(address)
+    assert found.is_release and found.seeded and not found.record_wise
+    with pytest.raises(ParameterError, match="holds the confidential table itself"):
+        public_provenance(
+            address,
+            InputRole.SEEDS,
+            confidential=str(made / "synthetic.csv" if "csv" in spelled else made / "synthetic.parquet"),
+        )
+    for elsewhere in ("spark://local?path=s3a://bucket/x.parquet", "spark://local?table=db.visits", "spark://local"):
+        assert not find_provenance(elsewhere).is_release

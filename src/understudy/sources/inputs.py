@@ -149,8 +149,8 @@ def _of_content(path: Path, kind: str, text: str, name: str) -> Provenance:
     listed = manifest.get("files") if ours or (kind == _RECONSTRUCTION and isinstance(manifest, dict)) else None
     if ours and not isinstance(listed, dict):
         raise DataError(
-            f"the manifest beside {path.name!r} does not list its files, so that nobody knows whether it speaks of this "
-            "table. Take the release as it was published."
+            f"the manifest beside {path.name!r} does not list its files, so that nobody knows whether it speaks of "
+            "this table. Take the release as it was published."
         )
     if isinstance(listed, dict):
         digest = "sha256:" + digest_of_content(path)
