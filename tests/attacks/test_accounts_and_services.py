@@ -1,7 +1,10 @@
 """Budgets that somebody tries to spend twice, forget, race for or talk down."""
 
+import os
 import shutil
 import sqlite3
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -11,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import understudy as us
-from understudy.errors import BudgetError, ParameterError, ReleaseError
+from understudy.errors import AccountError, BudgetError, ParameterError, RefusalError, ReleaseError
 from understudy.privacy import Neighbours, PureDP
 from understudy.privacy.account import Account
 from understudy.privacy.transaction import Payment
@@ -117,6 +120,35 @@ def test_a_reservation_from_before_the_file_was_put_back_is_refused(table, book,
         fitted.sample(5)
 
 
+_KILLED = """
+import os, sqlite3, sys
+pen = sqlite3.connect(sys.argv[1], isolation_level=None)
+pen.execute("PRAGMA cache_size = 1")
+pen.execute("BEGIN IMMEDIATE")
+for number in range(100, 140):
+    pen.execute("INSERT INTO lines VALUES (?, 'looked', ?, '')", (number, "x" * 4000))
+os._exit(9)
+"""
+"""Dies while it writes: some pages are on disk, and the journal that undoes them lies beside this name of the file."""
+
+
+def test_an_account_of_two_names_is_refused(table, book, account, tmp_path):
+    """A killed charge is undone by the name it was made under: what was charged by another name is undone with it."""
+    second = tmp_path / "second.account"
+    price().fit(us.open(table, book, account=account)).sample(5)
+    os.link(account.path, second)
+    subprocess.run([sys.executable, "-c", _KILLED, str(account.path)], check=False)
+    assert Path(f"{account.path}-journal").is_file() and not Path(f"{second}-journal").exists()
+    for name in (second, account.path):
+        with pytest.raises(AccountError, match="hard links"):
+            Account.open(name)
+    with pytest.raises(AccountError, match="hard links"):
+        price(0.5).fit(us.open(table, book, account=account)).sample(5)
+    second.unlink()
+    price(0.5).fit(us.open(table, book, account=account)).sample(5)
+    assert account.spent().epsilon == pytest.approx(1.5)
+
+
 def test_going_on_with_another_table_is_refused(table, book, account, tmp_path):
     """An unfinished release of one table is not finished with the rows of another."""
     first, second = tmp_path / "one.parquet", tmp_path / "two.parquet"
@@ -186,6 +218,18 @@ def test_a_clock_that_jumps_never_gives_a_free_answer(jump, till, monkeypatch):
     if jump > 0:
         with pytest.raises(SpentError, match="0 left"):
             budgets.charge(key, MODEL, [b"r" * 32])
+
+
+def test_a_database_of_two_names_is_refused(tmp_path):
+    """Each name would have a log of its own, and the same budget could be spent once in each."""
+    first, second = tmp_path / "service.db", tmp_path / "second.db"
+    Store.open(f"sqlite:///{first}").close()
+    os.link(first, second)
+    for name in (first, second):
+        with pytest.raises(RefusalError, match="hard links"):
+            Store.open(f"sqlite:///{name}", secret_file=Path(f"{first}.secret"))
+    second.unlink()
+    Store.open(f"sqlite:///{first}").close()
 
 
 def test_a_price_talked_down_is_refused(till):

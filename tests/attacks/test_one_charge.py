@@ -233,6 +233,45 @@ def test_a_second_account_of_the_same_name_does_not_go_on_with_the_first(make, r
     assert other.history() == []
 
 
+@pytest.mark.parametrize("left", ["rows", "tables"])
+def test_what_lies_in_a_folder_without_its_plan_is_not_sold_at_another_price(data, book, tmp_path, left):
+    """Rows that were drawn at a large epsilon would stand in a release that states a small one."""
+    dear, cheap = {
+        "rows": (make_recipe("pegs", alpha=0.1), make_recipe("pegs", alpha=1e6)),
+        "tables": (make_recipe("laplace", epsilon=40.0), make_recipe("laplace", epsilon=0.01)),
+    }[left]
+    work = {"rows": 40, "part_rows": 10, "out": tmp_path / "out"}
+    patched = killed_at(Point.DRAWN)
+    try:
+        with pytest.raises(Killed):
+            synthesize_parts(data, book, dear, **work)
+    finally:
+        patched.undo()
+    plan = tmp_path / "out.unfinished" / "plan.json"
+    kept = plan.read_bytes()
+    plan.unlink()
+    with pytest.raises(ReleaseError, match=r"plan\.json is gone"):
+        synthesize_parts(data, book, cheap, **work)
+    plan.write_bytes(kept)
+    assert synthesize_parts(data, book, dear, **work).manifest.total.epsilon > 5
+
+
+def test_tables_that_were_perturbed_at_another_price_are_not_drawn_from(data, book, roomy, tmp_path):
+    recipe = make_recipe("laplace", epsilon=0.01)
+    work = {"rows": 40, "part_rows": 10, "out": tmp_path / "out", "account": roomy}
+    with pytest.raises(Killed):
+        _patched(Point.DRAWN, lambda: synthesize_parts(data, book, recipe, **work))
+    model = tmp_path / "out.unfinished" / "model.zip"
+    kept = model.read_bytes()
+    model.unlink()
+    make_recipe("laplace", epsilon=40.0).fit(us.open(data, book)).save_model(model)
+    with pytest.raises(ReleaseError, match="perturbed at another price"):
+        synthesize_parts(data, book, recipe, **work)
+    model.write_bytes(kept)
+    assert verify(synthesize_parts(data, book, recipe, **work).folder).is_valid
+    assert len(roomy.history()) == 1
+
+
 @pytest.mark.parametrize("point", list(Point))
 def test_wherever_it_dies_it_is_charged_once_and_released_once(make, roomy, tmp_path, point):
     """Killed at every point in turn, until it gets through: one charge, one release, and no part drawn twice."""

@@ -23,6 +23,7 @@ from understudy.privacy.quote import Quote
 from understudy.privacy.transaction import Payment
 from understudy.release import Release, describe
 from understudy.release.making import FittedWhole
+from understudy.release.release import marked
 from understudy.sources.base import Report
 
 if TYPE_CHECKING:
@@ -187,7 +188,7 @@ class FittedCommutes(FittedWhole):
             secure=self._stream.is_secure,
             warnings=warnings,
         )
-        attachments = dict(drawn.tables)
+        attachments = {name: marked(each, manifest) for name, each in drawn.tables.items()}
         places = plan.given.places
         if places is not None and (places.has_coordinates or places.levels or places.titles):
             attachments[PLACES] = place_table(places)

@@ -182,9 +182,11 @@ class _LinkedRun(PartedRun[LinkedSource]):
             if payment.is_committed:
                 return self._finished(payment)
             if fitted is not None:
-                model = fitted.released(payment)
-                self._keep_noisy("perturbed tables (model.zip)", lambda: write_histories(model, path, commit=None))
-            _draw_all(load_histories(path), self._order, self._workshop, self._mark(payment))
+                released = fitted.released(payment)
+                self._keep_noisy("perturbed tables (model.zip)", lambda: write_histories(released, path, commit=None))
+            model = load_histories(path)
+            self._refuse_other_price(model.ledger)
+            _draw_all(model, self._order, self._workshop, self._mark(payment))
             return self._finish(payment, ())
 
     def _choices(self) -> str:

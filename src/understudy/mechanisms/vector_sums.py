@@ -39,8 +39,9 @@ Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Rule = Callable[[Codes], tuple[Integers, Integers]]
 """From codes of cells to the slot of each (-1: none) and to its vector. It looks at each cell by itself."""
-_TOGETHER = 1 << 22
-"""Numbers that are laid out at a time."""
+_TOGETHER, _MOST_CELLS = 1 << 22, 1 << 19
+"""Numbers that are laid out at a time, and cells: from a million on pandas may hand arithmetic to another library
+(numexpr) with other rounding, so that one record more would change the numbers of all others."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,7 +129,7 @@ def cut_vectors(vectors: Integers, lengths: Lengths) -> Integers:
 def _exact_sums(table: CountTable, rule: Rule, *, slots: int, width: int, lengths: Lengths) -> Integers:
     every, counted = table.occupied()
     exact = np.zeros((slots, width), dtype=np.int64)
-    together = max(1, _TOGETHER // width)
+    together = max(1, min(_TOGETHER // width, _MOST_CELLS))
     for start in range(0, len(every), together):  # a rule looks at each cell by itself, so that parts add up
         codes, counts = every[start : start + together], counted[start : start + together]
         slot, vectors = rule(codes)

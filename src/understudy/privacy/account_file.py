@@ -155,6 +155,13 @@ def open_lines(path: Path, patience: float, identity: str | None = None, *, writ
             f"`{path}` {fault}, so there is no account to charge. "
             "Check the path, or create the account once with its cap: `understudy account create`."
         )
+    if (names := path.stat().st_nlink) > 1:
+        # SQLite finds what an interrupted charge left behind by the name of the file; under another name it would go
+        # on without, and the first name would later undo the charges made in between
+        raise AccountError(
+            f"`{path}` is one of {names} names of one file (hard links), and a charge that is interrupted under one of "
+            "them is not seen under the others. Keep one name and remove the others; make copies instead."
+        )
     try:
         with sound(path):
             opened = _connect(path, patience)

@@ -152,6 +152,7 @@ class Workshop:
     def _begin(self) -> None:
         path = self.folder / "plan.json"
         if not path.exists():
+            self._refuse_leftovers()
             self.plan = {"format": FORMAT, "release": str(uuid.uuid4()), "terms": self._terms}
             self.remember()
             return
@@ -167,6 +168,16 @@ class Workshop:
             raise ReleaseError(
                 f"{str(self.folder)!r} holds an unfinished release with another {', '.join(differs) or 'format'}. Give "
                 "the same options to go on with it, or remove the folder to give it up: what it was charged stays "
+                "charged."
+            )
+
+    def _refuse_leftovers(self) -> None:
+        """Rows and tables without a plan may be worth another price, of other data, than what is asked for now."""
+        made = (path for path in self.folder.rglob("*") if path.is_file() and path.name[0] != ".")
+        if any(path.name != "lock" for path in made):
+            raise ReleaseError(
+                f"{str(self.folder)!r} holds parts of a release whose plan.json is gone, so that nobody knows what "
+                "they cost. Put the file back, or remove the folder to give the release up: what it was charged stays "
                 "charged."
             )
 

@@ -237,6 +237,12 @@ def _touch(path: Path) -> None:
     """A new database is for its owner only; SQLite gives its log the same rights."""
     with contextlib.suppress(OSError):  # it exists, or the engine will say what is wrong
         make_empty(path)
+    with contextlib.suppress(OSError):
+        if (names := path.stat().st_nlink) > 1:  # SQLite finds the log of its charges by the name of the file
+            raise RefusalError(
+                f"{str(path)!r} is one of {names} names of one file (hard links), and what is charged under one of "
+                "them is not seen under the others. Keep one name and remove the others; make copies instead."
+            )
 
 
 def _engine(url: URL, connections: int) -> Engine:

@@ -104,18 +104,18 @@ def _of_member(path: Path, name: str) -> Provenance:
         return _of_content(inside, *(found if found[0] else _beside(path, _text_of)))
 
 
-def _text_of(place: Path) -> str:
-    return place.read_text(encoding="utf-8", errors="replace") if place.is_file() else ""
+def _text_of(place: Path) -> bytes:
+    return place.read_bytes() if place.is_file() else b""
 
 
-def _text_in(path: Path, place: PurePosixPath) -> str:
+def _text_in(path: Path, place: PurePosixPath) -> bytes:
     if not any(info.filename == str(place) and info.file_size < _MOST_TEXT for info in members_of(path)):
-        return ""
+        return b""
     with open_member(path, str(place)) as data:
-        return data.read().decode("utf-8", errors="replace")
+        return data.read()
 
 
-def _beside(path: _Place, read: Callable[[_Place], str]) -> tuple[str, str, str]:
+def _beside(path: _Place, read: Callable[[_Place], bytes]) -> tuple[str, str, str]:
     """What says what a file is: the kind of the manifest, its text, and how it would call the file."""
     above = path.parent
     for place, name in (
@@ -124,10 +124,14 @@ def _beside(path: _Place, read: Callable[[_Place], str]) -> tuple[str, str, str]
         (above.parent / _MANIFEST, f"{above.name}/{path.name}"),  # a part of a large release
     ):
         try:
-            if text := read(place):
-                return place.name, text, name
-        except (OSError, DataError):
-            continue
+            content = read(place)
+        except (OSError, DataError) as reason:  # a manifest that nobody can read is no absent one
+            raise DataError(
+                f"{place.name!r} beside {path.name!r} cannot be read ({getattr(reason, 'strerror', None) or reason}), "
+                "and it may say what the table promises. Make it readable, or take it away if it is not of understudy."
+            ) from None
+        if content:  # an editor may have saved it in another encoding
+            return place.name, content.decode(json.detect_encoding(content), errors="replace"), name
     return "", "", path.name
 
 
@@ -143,6 +147,11 @@ def _of_content(path: Path, kind: str, text: str, name: str) -> Provenance:
         manifest = {}
     ours = isinstance(manifest, dict) and {"release", "ledger"} <= set(manifest)
     listed = manifest.get("files") if ours or (kind == _RECONSTRUCTION and isinstance(manifest, dict)) else None
+    if ours and not isinstance(listed, dict):
+        raise DataError(
+            f"the manifest beside {path.name!r} does not list its files, so that nobody knows whether it speaks of "
+            "this table. Take the release as it was published."
+        )
     if isinstance(listed, dict):
         digest = "sha256:" + digest_of_content(path)
         if name in listed and digest != listed[name]:

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import IO, Any
 
 from understudy.errors import DataError, ParameterError
+from understudy.sources.addresses import parse_address
 from understudy.sources.archives import members_of, open_member
 from understudy.sources.csv_files import is_compressed, open_bytes
-from understudy.sources.files import database_of, files_and_reading
+from understudy.sources.files import database_of, files_and_reading, find_files
 from understudy.sources.kinds import ZIP, file_kind
 
 
@@ -30,13 +31,28 @@ def files_of(what: Any) -> list[Path]:
 
 def files_and_member(what: Any) -> tuple[list[Path], str]:
     """The same, and which file of an archive the address names; empty where it names none."""
-    if not isinstance(what, str | Path) or "://" in str(what):
+    if not isinstance(what, str | Path):
         return [], ""
+    if "://" in str(what):
+        return _files_at(str(what)), ""
     try:
         paths, reading = files_and_reading(str(what))
         return [path.resolve() for path in paths], reading.member
     except (DataError, OSError, ValueError):
         return [], ""
+
+
+def _files_at(address: str) -> list[Path]:
+    """The files of this machine that an address names by their path, as one of Spark may; a folder is all in it."""
+    try:
+        path = parse_address(address).options.get("path", "")
+        place = Path("/" + path[len("file:") :].lstrip("/") if path.startswith("file:") else path)
+        if not path or "://" in str(place):
+            return []
+        found = place.rglob("*") if place.is_dir() else find_files(str(place))
+        return sorted(each.resolve() for each in found if each.is_file() and each.name[0] not in "._")
+    except (DataError, OSError, ValueError):
+        return []  # whoever reads the rows will say what is wrong with the address
 
 
 def _is_same(confidential: Any, public: Any) -> bool:

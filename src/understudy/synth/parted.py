@@ -17,6 +17,7 @@ import pyarrow as pa
 from understudy.errors import RefusalError, ReleaseError, StoppedError, UnderstudyError
 from understudy.mechanisms.stream import Stream
 from understudy.privacy.account import Account
+from understudy.privacy.ledger import Ledger
 from understudy.privacy.quote import Quote
 from understudy.privacy.transaction import Payment, Point, paying
 from understudy.release import Manifest
@@ -97,6 +98,15 @@ class PartedRun(ABC, Generic[Opened]):
             payment.drawing()
             payment.shown()  # parts on a disk may be seen: from here on the price stays
             yield payment
+
+    def _refuse_other_price(self, ledger: Ledger) -> None:
+        """Rows are drawn from the tables that were kept only if they cost what is stated of the release."""
+        if ledger.to_list() != self._quote.ledger.to_list():
+            raise ReleaseError(
+                f"the tables in {str(self._workshop.folder)!r} (model.zip) were perturbed at another price than that "
+                "of this release; they were exchanged. Put the file back, or remove the folder to give the release "
+                "up: what it was charged stays charged."
+            )
 
     def _keep_noisy(self, what: str, write: Callable[[], object]) -> None:
         """Write noisy tables down before rows are drawn from them: to perturb twice is to pay twice."""

@@ -139,6 +139,7 @@ class _Run(PartedRun[Source]):
                 if payment.is_committed:
                     return self._finished(payment)
                 model = load_model(workshop.model_path).model
+                self._refuse_other_price(model.ledger)
                 drawer = ModelDrawer(model)
                 warnings = draw_all(drawer, self._job(payment, drawer.step, model.people), order, workshop)
                 return self._finish(payment, warnings, attached(model.measurements))

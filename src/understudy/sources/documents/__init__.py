@@ -17,6 +17,7 @@ from understudy.loading import loader
 from understudy.sources import kinds
 from understudy.sources.documents import csvw, ddi, frictionless, nist
 from understudy.sources.documents.variables import Variable, left_out
+from understudy.sources.inputs import find_provenance
 from understudy.sources.kinds import file_kind
 from understudy.sources.marks import mark_in_statistical
 
@@ -57,7 +58,7 @@ def draft_from_document(
     if not place.is_file():
         raise DataError(f"there is no file {str(path)!r}; check the path.")
     document = read_document(place, table)
-    if document.of_release:
+    if document.of_release or find_provenance(place).is_release:  # a .dta file is known by its manifest alone
         raise DataError(
             f"{str(path)!r} goes with a release of understudy, whose levels may have been read from the data or bought "
             "at a price; this document cannot say so. Use the codebook.toml of that release, which does."
