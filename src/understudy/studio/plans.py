@@ -37,7 +37,8 @@ class Plan:
     method: str
     rows: int
     rows_about: int
-    epsilon: float
+    epsilon: float | None
+    """None where it is what is searched for."""
     delta: float
     numbers: tuple[tuple[str, int], ...] = ()
     """Further public numbers that the method needs."""
@@ -46,7 +47,8 @@ class Plan:
     def options(self) -> dict[str, Any]:
         """Of the method: not every one has a delta."""
         asked = {"epsilon": self.epsilon, "delta": self.delta, **dict(self.numbers)}
-        return {name: value for name, value in asked.items() if name in tables.declared_options(self.method)}
+        declared = tables.declared_options(self.method)
+        return {name: value for name, value in asked.items() if name in declared and value is not None}
 
     @property
     def fields(self) -> dict[str, Any]:

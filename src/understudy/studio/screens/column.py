@@ -44,7 +44,7 @@ def show(request: Request, dataset: str, number: int) -> Response:
         request,
         "codebook",
         audience=Audience.CONFIDENTIAL,
-        equivalent=_same(own, table, column.name),
+        equivalent=_same(own, table, column.name, column.role.value),
         dataset=own,
         shown=number_of(own),
         template="column.html",
@@ -177,9 +177,10 @@ def _drawing(column: Any, counts: list[int]) -> str:
     )
 
 
-def _same(own: Dataset, table: str, name: str) -> Equivalent:
+def _same(own: Dataset, table: str, name: str, role: str) -> Equivalent:
     book, full = own.shown(own.path("codebook.toml")), spelled(table, name)
     inside = f", table={table!r}" if table else ""
+    key = ("role", role) if role != "identifier" else ("kind", "text")
     return Equivalent(
         commands=(
             f"understudy codebook show {book}",
@@ -188,7 +189,7 @@ def _same(own: Dataset, table: str, name: str) -> Equivalent:
         python=(
             "import understudy as us",
             "from understudy.facade.book_edits import edit_column",
-            f'edit_column("{book}", {name!r}, {{"missing": "NA"}}{inside})',
+            f'edit_column("{book}", {name!r}, {{"{key[0]}": "{key[1]}"}}{inside})',
             f'us.declare("{book}", columns=[{full!r}], by="NAME", source="SOURCE")',
         ),
     )

@@ -16,7 +16,7 @@ from understudy.studio.forms import FieldError
 from understudy.studio.frame import Audience, Equivalent, dataset_of, fragment, go, page, root_of, say
 from understudy.studio.guard import form_of
 from understudy.studio.looks import find_look, start_look
-from understudy.studio.stored_books import load_book
+from understudy.studio.stored_books import is_linked, load_book
 from understudy.studio.texts import texts
 from understudy.studio.workspace import Dataset, Root, new_dataset
 
@@ -93,7 +93,7 @@ def show(request: Request, dataset: str) -> Response:
     book = load_book(own) if has_book else None
     look = find_look(own, "rows")
     several = [table["name"] for table in (look.seen or {}).get("tables", ())] if not own.table else []
-    is_linked = Path(own.data).is_dir() or hasattr(book, "tables") or len(several) > 1
+    several_tables = Path(own.data).is_dir() or hasattr(book, "tables") or len(several) > 1
     return page(
         request,
         "data",
@@ -105,7 +105,7 @@ def show(request: Request, dataset: str) -> Response:
         in_database=several if len(several) > 1 and not Path(own.data).is_dir() else [],
         drafting=find_look(own, "draft"),
         has_book=has_book,
-        is_linked=is_linked,
+        is_linked=several_tables,
         columns=[column.name for column in getattr(book, "written", ())],
         unit=getattr(book, "unit", None),
         tables=getattr(book, "tables", ()),
@@ -245,16 +245,18 @@ def options_of(own: Dataset) -> dict[str, str]:
 
 def _same(own: Dataset) -> Equivalent:
     data, book = own.root.spelled(own.data), own.shown(own.path("codebook.toml"))
-    table = f" --table {quote_word(own.table)}" if own.table else ""
-    named = f", table={own.table!r}" if own.table else ""
+    several = Path(own.data).is_dir() or is_linked(own)
+    table = f" --table {quote_word(own.table)}" if own.table and not several else ""
+    named = f", table={own.table!r}" if own.table and not several else ""
+    draft = "draft_tables" if several else "draft"
     return Equivalent(
         commands=(
             f"understudy codebook draft {quote_word(data)} --out {book}{table}",
-            f"understudy codebook check {quote_word(data)} {book}{table}",
+            f"understudy codebook check {quote_word(data)} -c {book}{table}",
         ),
         python=(
             "import understudy as us",
-            f'us.draft({data!r}, "{book}"{named})',
+            f'us.{draft}({data!r}, "{book}"{named})',
             f'us.check({data!r}, "{book}"{named}).faults',
         ),
     )
