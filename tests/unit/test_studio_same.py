@@ -11,8 +11,10 @@ from test_studio_paying import ended, nonce_in, planned, small
 from typer.testing import CliRunner
 
 from understudy.cli.app import app
-from understudy.facade import releases, tables
+from understudy.codebook import LinkedCodebook
+from understudy.facade import demo, releases, tables
 from understudy.studio.changes import changing
+from understudy.studio.looking import look
 from understudy.studio.workspace import Root, new_dataset
 
 WORDS = {"NAME": "anna", "SOURCE": "the form", "COLUMN": "age"}
@@ -59,6 +61,7 @@ def root(made, tmp_path, monkeypatch):
 
 SCREENS = (
     "/d/bare/data",
+    "/d/small/data",
     "/d/small/codebook",
     "/d/small/codebook/column/1",
     "/d/small/codebook/review",
@@ -86,6 +89,8 @@ def test_the_commands_of_a_screen_work(root, screen):
             shutil.copy(*words)
         elif program != "understudy":
             assert (program, words[0]) in {("python", "-m"), ("diff", "-u")} and (root / words[-1]).exists(), line
+        elif words[:2] == ["codebook", "draft"] and (root / words[words.index("--out") + 1]).exists():
+            continue  # a draft overwrites nothing
         elif words[:2] not in (["codebook", "review"], ["codebook", "declare"]):  # these ask, or have nothing to do
             done = CliRunner().invoke(app, words, catch_exceptions=False)
             assert done.exit_code == 0, (line, done.output)
@@ -96,7 +101,8 @@ def test_the_python_of_a_screen_works(root, screen, capsys):
     _, python = same_of(Visitor(root).get(screen))
     for folder in ("releases", "reports", ".looks"):
         (root / "small" / folder).mkdir(exist_ok=True)
-    lines = [line for line in map(filled, python) if "us.declare(" not in line]  # everything is declared here
+    done = ("us.declare(", "us.draft(") if "small" in screen else ()  # a draft overwrites nothing
+    lines = [line for line in map(filled, python) if not line.startswith(done or "#")]
     known = {}
     for line in lines:
         exec(compile(line, screen, "exec"), known)
@@ -190,7 +196,28 @@ def test_the_shelf_says_where_a_release_stands(root):
     shown = visitor.get("/").text
     assert "made, not signed yet" not in shown and "</svg> signed</span>" in shown
     (root / "studio.toml").write_text('people = ["A", "B"]\napprovals = 2\n')
-    assert "made, waits for 2 more approval" in Visitor(root).get("/").text
+    assert "made, approvals missing: 2" in Visitor(root).get("/").text
+
+
+def test_a_table_is_split_by_the_command_that_is_shown(tmp_path, monkeypatch):
+    """As the screen proposes it; before anybody has looked, the command only looks."""
+    demo.example_histories(tmp_path / "stays", patients=40, one_file=True)
+    shutil.move(tmp_path / "stays" / "stays.toml", tmp_path / "stays" / "codebook.toml")
+    own = new_dataset(Root.at(tmp_path), "stays", data="stays.csv")
+    visitor, new = Visitor(tmp_path), own.path("linked.toml")
+    monkeypatch.chdir(tmp_path)
+    made = []
+    for is_looked_at in (False, True):
+        assert not is_looked_at or look(own, "persons")
+        (command,), python = same_of(visitor.get("/d/stays/split"))
+        done = CliRunner().invoke(app, shlex.split(command)[1:], catch_exceptions=False)
+        assert done.exit_code == 0 and new.exists() is is_looked_at, (command, done.output)
+        if is_looked_at:
+            made.append(LinkedCodebook.load(new).tables)
+            new.unlink()
+        exec("\n".join(python))
+    assert made == [LinkedCodebook.load(new).tables]
+    assert 'set_person("stays/codebook.toml", ' in same_of(visitor.get("/d/stays/data"))[1][-1]
 
 
 def test_an_empty_shelf_shows_how_the_example_is_made(tmp_path):

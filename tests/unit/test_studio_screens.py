@@ -273,6 +273,24 @@ def test_a_database_below_the_root(tmp_path):
     assert look(own, "rows") and find_look(own, "rows").seen["tables"][0]["rows"] == [["F", "3"]]
 
 
+def test_an_sqlite_file_by_its_address(tmp_path):
+    import sqlite3
+    from contextlib import closing
+
+    from understudy.studio.looking import look
+
+    with closing(sqlite3.connect(tmp_path / "study.db")) as database, database:
+        database.execute("CREATE TABLE visits (sex TEXT, age INTEGER)")
+        database.execute("INSERT INTO visits VALUES ('F', 3)")
+    visitor = Visitor(tmp_path)
+    assert "begins with" not in visitor.done("/new", {"other": "sqlite:///study.db", "table": "visits"}).text
+    visitor.wait("study")
+    own = Root.at(tmp_path).dataset("study")
+    assert own.declared["data"] == "sqlite:///../study.db"
+    assert find_look(own, "rows").seen["tables"][0]["rows"] == [["F", "3"]] and not find_look(own, "rows").is_stale
+    assert look(own, "rows") and key_of(own, "rows") != key_of(own.declare(data="sqlite:///../other.db"), "rows")
+
+
 def test_commands_on_a_screen_are_safe_to_copy(tmp_path):
     """Whatever a file is called; and a password of a database is not shown."""
     import shlex

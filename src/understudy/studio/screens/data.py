@@ -18,7 +18,7 @@ from understudy.studio.guard import form_of
 from understudy.studio.looks import find_look, start_look
 from understudy.studio.stored_books import is_linked, load_book
 from understudy.studio.texts import texts
-from understudy.studio.workspace import Dataset, Root, new_dataset
+from understudy.studio.workspace import DATABASE_FILES, Dataset, Root, file_of, new_dataset
 
 router = APIRouter()
 READING = ("delimiter", "encoding", "header_row", "skip", "sheet", "member")
@@ -75,7 +75,7 @@ def _from_its_folder(words: str) -> str:
     scheme, found, rest = words.partition("://")
     if not found:
         return f"../{words}"
-    return f"duckdb:///../{rest.removeprefix('/')}" if scheme == "duckdb" else words
+    return f"{scheme}:///../{rest.removeprefix('/')}" if scheme in DATABASE_FILES else words
 
 
 def _name_from(words: str) -> str:
@@ -217,7 +217,7 @@ def _checked(root: Root, words: str, field: str) -> str:
 
     try:
         address = root.address(words)
-        place = address.removeprefix("duckdb://").partition("?")[0]
+        place = file_of(address)
         if "://" in place:
             check_address(address)
     except UnderstudyError as reason:
@@ -249,6 +249,7 @@ def _same(own: Dataset) -> Equivalent:
     table = f" --table {quote_word(own.table)}" if own.table and not several else ""
     named = f", table={own.table!r}" if own.table and not several else ""
     draft = "draft_tables" if several else "draft"
+    known = load_book(own) if own.codebook.is_file() else None
     return Equivalent(
         commands=(
             f"understudy codebook draft {quote_word(data)} --out {book}{table}",
@@ -258,5 +259,17 @@ def _same(own: Dataset) -> Equivalent:
             "import understudy as us",
             f'us.{draft}({data!r}, "{book}"{named})',
             f'us.check({data!r}, "{book}"{named}).faults',
+            *_edits(known, book),
         ),
     )
+
+
+def _edits(known: Any, book: str) -> tuple[str, ...]:
+    """Who is a person, as the codebook says it now; by hand it is a line of the file."""
+    if known is None:
+        return ()
+    if tables := getattr(known, "tables", ()):
+        caps = [f'set_cap("{book}", {table.name!r}, {table.cap})' for table in tables if table.parent]
+        return ("from understudy.facade.book_edits import set_cap", *caps)
+    who = "None" if known.unit is None else f"{known.unit.id!r}, {known.unit.cap}"
+    return ("from understudy.facade.book_edits import set_person", f'set_person("{book}", {who})')
