@@ -146,18 +146,21 @@ def _both(own: Dataset, quasi: list[str]) -> Equivalent:
 
 
 def _weighing(own: Dataset, k: int, suppression: float, quasi: list[str]) -> Equivalent:
-    """A command tries one demand at a time; the use case tries several."""
+    """Several demands at once; the figures lie where this screen finds them."""
     data, book = plans.source_words(own)
     table, named = plans.table_words(own)
     account, paid = _account_words(own)
     place, ticked = own.shown(own.path(".looks", FILE)), shlex.quote(",".join(quasi) or "COLUMNS")
     return Equivalent(
-        commands=(f"understudy anonymize risk {data} -c {book}{table} --quasi {ticked}{account}",),
+        commands=(
+            *plans.making(own, own.looks),
+            f"understudy anonymize weigh {data} -c {book}{table} --k {k} --suppression {suppression:g} "
+            f"--quasi {ticked}{account} -o {place}",
+        ),
         python=(
             "import understudy as us",
-            "from understudy.facade.anonymity import candidates",
-            f'candidates({plans.data_words(own)!r}, "{own.shown(own.codebook)}", k={k}, suppression={suppression:g}'
-            f'{named}, quasi={quasi or ["COLUMNS"]!r}, out="{place}"{paid})',
+            f'us.weigh_anonymity({plans.data_words(own)!r}, "{own.shown(own.codebook)}", k={k}, '
+            f'suppression={suppression:g}{named}, quasi={quasi or ["COLUMNS"]!r}, out="{place}"{paid})',
         ),
     )
 

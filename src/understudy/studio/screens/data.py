@@ -10,7 +10,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from understudy.errors import ParameterError, UnderstudyError
+from understudy.errors import CodebookError, ParameterError, UnderstudyError
 from understudy.studio.changes import changing, check_number, number_of
 from understudy.studio.forms import FieldError
 from understudy.studio.frame import Audience, Equivalent, dataset_of, fragment, go, page, root_of, say
@@ -108,6 +108,8 @@ def show(request: Request, dataset: str) -> Response:
         is_linked=several_tables,
         columns=[column.name for column in getattr(book, "written", ())],
         unit=getattr(book, "unit", None),
+        numbers=[one.name for one in getattr(book, "columns", ()) if one.kind in ("integer", "continuous")],
+        weight=getattr(book, "weight", None),
         tables=getattr(book, "tables", ()),
         options=options_of(own),
         names=READING,
@@ -172,6 +174,23 @@ def person(request: Request, dataset: str) -> Response:
         with changing(own):
             set_person(own.codebook, None)
         say(request, words["rows_are_people"])
+    return go(f"/d/{own.name}/data")
+
+
+@router.post("/d/{dataset}/data/weight")
+def weight(request: Request, dataset: str) -> Response:
+    """Which column says how many people of the population a record stands for."""
+    from understudy.facade.book_edits import set_weight
+
+    own, form, words = dataset_of(request, dataset), form_of(request), texts("data")["weight"]
+    check_number(own, form)
+    column = form["weight"] or None
+    try:
+        with changing(own):
+            set_weight(own.codebook, column)
+    except CodebookError as reason:  # the codebook was sound before, so what is wrong was chosen here
+        raise FieldError("weight", " ".join(reason.faults) or str(reason)) from None
+    say(request, words["set"].format(column=column) if column else words["taken_back"])
     return go(f"/d/{own.name}/data")
 
 
@@ -272,4 +291,8 @@ def _edits(known: Any, book: str) -> tuple[str, ...]:
         caps = [f'set_cap("{book}", {table.name!r}, {table.cap})' for table in tables if table.parent]
         return ("from understudy.facade.book_edits import set_cap", *caps)
     who = "None" if known.unit is None else f"{known.unit.id!r}, {known.unit.cap}"
-    return ("from understudy.facade.book_edits import set_person", f'set_person("{book}", {who})')
+    return (
+        "from understudy.facade.book_edits import set_person, set_weight",
+        f'set_person("{book}", {who})',
+        f'set_weight("{book}", {known.weight!r})',
+    )

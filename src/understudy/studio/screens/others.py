@@ -11,7 +11,7 @@ from understudy.errors import ParameterError
 from understudy.studio import plans
 from understudy.studio.frame import Audience, Equivalent, dataset_of, page, stored_page
 from understudy.studio.released import FACE, MANIFEST
-from understudy.studio.stored_books import is_linked, one_book
+from understudy.studio.stored_books import is_linked, load_book, one_book
 from understudy.studio.texts import texts
 from understudy.studio.workspace import OWN_FOLDERS, Dataset
 
@@ -41,13 +41,17 @@ def show(request: Request, dataset: str) -> Response:
     account = f" --account {own.shown(own.account)}" if has_account else ""
     question = shlex.quote(f"mean of {value} by {group}")
     words = (shlex.quote(group), shlex.quote(value), shlex.quote(binary))
+    is_weighted = own.codebook.is_file() and getattr(load_book(own), "weight", None) is not None
+    weighted, of_people = (" --weighted", ", weighted=True") if is_weighted else ("", "")
     commands = {
         "averages": (
             f"understudy answer {data} {question} -c {book}{table} --epsilon 0.1{account} -o {folder}/answer",
             f"understudy reconstruct risk {described} --group {words[0]} --value {words[1]}{account} "
             f"-o {folder}/averages.html",
         ),
-        "counts": (f"understudy count {described} --by {words[0]} --epsilon 0.1{account} -o {folder}/counts",),
+        "counts": (
+            f"understudy count {described} --by {words[0]} --epsilon 0.1{weighted}{account} -o {folder}/counts",
+        ),
         "commutes": (
             f"understudy commute synth FLOWS.csv --count workers --places PLACES.csv --epsilon 4.6 --delta 1e-6 "
             f"-o {folder}/commutes",
@@ -63,7 +67,7 @@ def show(request: Request, dataset: str) -> Response:
         "import understudy as us",
         f'us.answer({source}, {f"mean of {value} by {group}"!r}, epsilon=0.1{named}{paid}, out="{folder}/answer")',
         f'us.averages_risk({source}, groups=[{group!r}], value={value!r}{named}{paid}, out="{folder}/averages.html")',
-        f'us.count({source}, by=[{group!r}], epsilon=0.1{named}{paid}, out="{folder}/counts")',
+        f'us.count({source}, by=[{group!r}], epsilon=0.1{of_people}{named}{paid}, out="{folder}/counts")',
         f'us.commute("FLOWS.csv", 4.6, delta=1e-6, count="workers", places="PLACES.csv", out="{folder}/commutes")',
         f'us.map_commute("{folder}/commutes", "{folder}/commutes.html")',
         f'us.train({source}, {binary!r}, epsilon=1, delta=1e-6{named}{paid}, out="{folder}/score.us")',

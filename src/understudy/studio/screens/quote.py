@@ -68,8 +68,12 @@ def price(request: Request, dataset: str) -> Response:
         plan = plans.asked_plan(own, request.query_params)
     except UnderstudyError as reason:
         return fragment(request, "price.html", "quote", dataset=own, fault=plain_fault(reason), plan=None)
-    same = _equivalent(own, plan, {})
-    answer = fragment(request, "price_part.html", "quote", dataset=own, plan=plan, equivalent=same, **_shown(own, plan))
+    shown = _shown(own, plan)
+    if shown["fault"]:
+        answer = fragment(request, "price.html", "quote", dataset=own, plan=plan, **shown)
+    else:
+        same = _equivalent(own, plan, {})
+        answer = fragment(request, "price_part.html", "quote", dataset=own, plan=plan, equivalent=same, **shown)
     answer.headers["HX-Replace-Url"] = f"/d/{own.name}/quote?{plan.words()}"
     return answer
 
