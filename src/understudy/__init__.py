@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # for editors and type checkers; a test holds it together wit
     from understudy.facade.anonymity import anonymize as anonymize
     from understudy.facade.anonymity import measure_risk as measure_risk
     from understudy.facade.anonymity import report_anonymity as report_anonymity
+    from understudy.facade.anonymity import weigh_anonymity as weigh_anonymity
     from understudy.facade.answers import answer as answer
     from understudy.facade.answers import ask_release as ask_release
     from understudy.facade.answers import quote_answer as quote_answer
@@ -162,6 +163,7 @@ _HOME = {
     "template": "understudy.facade.linked",
     "train": "understudy.facade.scores",
     "verify": "understudy.facade.releases",
+    "weigh_anonymity": "understudy.facade.anonymity",
     "withdraw": "understudy.facade.editions",
 }
 """Where everyday names live; recipes stand beside them by the names of their classes (`understudy.synth`)."""

@@ -151,7 +151,8 @@ def test_no_path_leaves_the_root(root, tmp_path):
     (root / "many" / "link.csv").symlink_to(secret)
     for words in ("../secret.csv", str(secret), "link.csv", "folder/secret.csv", "many", "many/*.csv",
                   "x/../../secret.csv",
-                  f"duckdb:///{secret}", "duckdb:///../secret.csv", "link.csv?delimiter=;", "a\0b"):  # fmt: skip
+                  f"duckdb:///{secret}", "duckdb:///../secret.csv", "sqlite:///../secret.csv",
+                  f"sqlite3:///{secret}", "sqlite:///x/../../secret.csv", "link.csv?delimiter=;", "a\0b"):  # fmt: skip
         with pytest.raises(OutsideRootError):
             inside.address(words)
     assert inside.row_files() == []
@@ -161,7 +162,7 @@ def test_no_path_leaves_the_root(root, tmp_path):
             own.path(*parts)
 
 
-@pytest.mark.parametrize("words", ["file:///etc/passwd", "http://evil.example/x.csv", "sqlite:///x", "C://x"])
+@pytest.mark.parametrize("words", ["file:///etc/passwd", "http://evil.example/x.csv", "s3://bucket/x", "C://x"])
 def test_other_schemes_are_refused(visitor, root, words):
     assert "begins with" in visitor.done("/new", {"other": words}).text
     assert not list(root.iterdir())

@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 from studio_stage import Person, running_studio
 
+from understudy.codebook import Codebook
 from understudy.facade import demo, releases
 from understudy.studio import jobs
 from understudy.studio.jobs import JobState
@@ -24,7 +25,6 @@ pytestmark = pytest.mark.browser
 
 SURVEY = """format = 1
 title = "Survey"
-weight = "w"
 
 [[columns]]
 name = "vote"
@@ -178,6 +178,12 @@ def test_stays_of_people_two_tabs_pay_once_and_the_report(root, people):
 
 def test_a_survey_with_weights(root, people):
     person = people[0]
+    person.goto("/d/survey/data")
+    clean(person)
+    person.page.get_by_label("Column with the weights").select_option("w")
+    person.click("Save the weight")
+    person.wait("is the weight now")
+    assert Codebook.load(root.path("survey", "codebook.toml")).weight == "w"
     plan(person, "survey", rows=80)
     person.page.get_by_label("sav").check()
     pay(person, "survey")

@@ -3,6 +3,8 @@
 The tests follow each other on one shelf: first it is empty.
 """
 
+import time
+
 import pytest
 from studio_stage import Person, running_studio
 
@@ -118,6 +120,19 @@ def encounters(place):
     place.write_text("\n".join([*lines, ""]))
 
 
+def slow_loads(page, address):
+    """From now on this screen takes longer than the time after which it is asked whether the work has ended."""
+    loads = []
+
+    def slow(route):
+        loads.append(route.request.url)
+        time.sleep(1.5)
+        route.continue_()
+
+    page.route(address, slow)
+    return loads
+
+
 def test_from_a_file_over_linked_tables_to_a_verified_release(root, person):
     """Reviewed, attested, split into persons and records, released, looked at and shown as outsiders see it."""
     encounters(root / "encounters <i>.csv")
@@ -130,8 +145,11 @@ def test_from_a_file_over_linked_tables_to_a_verified_release(root, person):
     page.get_by_role("region", name="First rows").wait_for()
     assert page.get_by_text("note <b>0", exact=True).count() == 1, "a tag in a value is text"
     assert person.faults() == []
+    loads = slow_loads(page, "**/d/encounters--i/codebook")
     person.click("Draft the codebook")
     page.get_by_role("link", name="Review the columns").wait_for()
+    assert len(loads) == 2, "a screen that waits is loaded anew once, however long that takes"
+    page.unroute("**/d/encounters--i/codebook")
     assert person.faults() == []
 
     person.goto("/d/encounters--i/codebook/column/3")
@@ -218,6 +236,8 @@ def release(person, folder):
     page.keyboard.press("ArrowRight")
     page.wait_for_url("**epsilon=1.05**")
     person.wait("2.86 times at most")
+    page.get_by_text("The same by command line and in Python").click()
+    assert "--epsilon 1.05" in page.locator("#same-words pre").first.inner_text()
     person.click("Keep this plan and go on")
     page.fill("#confirm", "encounters--i")
     assert person.faults() == []
@@ -246,6 +266,7 @@ def release(person, folder):
     assert len(releases.open_account(folder / "encounters--i.account").looks()) == 1
     person.click("Go on to publishing", role="link")
     person.wait("Everything that the release states")
+    assert page.locator(".audience.public.inside strong").inner_text().lower() == "public"
     page.frame_locator("iframe").locator("h1").wait_for()
     assert person.faults() == []
 

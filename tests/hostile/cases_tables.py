@@ -86,6 +86,7 @@ READERS: dict[str, str] = {
     "train": "train {} -c @book --target readmitted --method forest --epsilon 1 -o out --account a.account",
     "anonymize run": "anonymize run {} -c @book --k 2 --suppression 0.1 -o out",
     "anonymize risk": "anonymize risk {} -c @book",
+    "anonymize weigh": "anonymize weigh {} -c @book --k 2",
     "evaluate": "evaluate {} @release -c @book -o out.html",
     "evaluate synthetic": "evaluate @data {} -c @book -o out.html",
     "impute": "impute {} -c @book -o out --files 1",

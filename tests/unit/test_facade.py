@@ -111,6 +111,7 @@ CONFIDENTIAL = {
     "audit": lambda table: us.audit(table, BOOK, 3, "laplace", runs=40, epsilon=1.0),
     "anonymize": MAKERS["anonymize"],
     "averages_risk": lambda table: averages.averages_risk(table, BOOK, groups=["county"], value="days"),
+    "weigh_anonymity": lambda table: list(us.weigh_anonymity(table, BOOK, 3).values()),
 }
 
 

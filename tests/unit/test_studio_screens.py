@@ -145,6 +145,35 @@ def test_who_is_a_person_can_be_said_and_taken_back(own):
     assert "number of rows is missing" in text
 
 
+def test_the_weight_of_a_survey_is_named_and_taken_back(own):
+    """It stands above the columns, where the file keeps what else was written; a column that is none is refused."""
+    more = '\n[[columns]]\nname = "w"\nkind = "continuous"\nedges = [0.5, 1.0, 2.0]\nprecision = 1\n'
+    own.codebook.write_text(BOOK + more)
+    visitor, here = Visitor(own.root.folder), f"/d/{own.name}/data"
+    assert "Column with the weights" in visitor.get(here).text
+    visitor.done(f"{here}/weight", {"weight": "w"})
+    text = own.codebook.read_text()
+    assert Codebook.load(own.codebook).weight == "w" and text.startswith('format = 1  # ours\nweight = "w"\n')
+    assert 'value="w" selected' in visitor.get(here).text
+    assert "understudy count" in (others := visitor.get(f"/d/{own.name}/others").text) and "--weighted" in others
+    for wrong, sentence in (("age", "above 0"), ("sex", "is a number"), ("gone", "not a column")):
+        refused = visitor.post(f"{here}/weight", {"weight": wrong}, came_from=here)
+        assert refused.status_code == 303 and sentence in visitor.get(here).text, wrong
+        assert own.codebook.read_text() == text
+    visitor.done(f"{here}/weight", {"weight": ""})
+    assert own.codebook.read_text() == BOOK + more
+
+
+def test_codes_are_shown_with_what_they_mean(own):
+    """As a file of SPSS, Stata or SAS says it: nobody can vouch for a bare 1 and 2."""
+    text = BOOK.replace('levels = ["F", "M"]', 'levels = ["1", "2"]\nvalue_labels = { 1 = "woman", 2 = "<man>" }')
+    own.codebook.write_text(text)
+    visitor = Visitor(own.root.folder)
+    for screen in ("codebook", "codebook/attest", "codebook/column/1"):
+        shown = visitor.get(f"/d/{own.name}/{screen}").text
+        assert "1 = woman" in shown and "2 = &lt;man&gt;" in shown, screen
+
+
 def test_no_screen_reads_the_rows(own, monkeypatch):
     """A screen answers from files that a look left behind: how large the table is does not matter."""
     seen = {"faults": [], "counts": {"sex": [120, 120]}, "rows": 240, "questions": []}
@@ -271,6 +300,24 @@ def test_a_database_below_the_root(tmp_path):
         connection.execute("CREATE TABLE visits AS SELECT 'F' AS sex, 3 AS age")
     own = new_dataset(Root.at(tmp_path), "visits", data="duckdb:///../study.duckdb", table="visits")
     assert look(own, "rows") and find_look(own, "rows").seen["tables"][0]["rows"] == [["F", "3"]]
+
+
+def test_an_sqlite_file_by_its_address(tmp_path):
+    import sqlite3
+    from contextlib import closing
+
+    from understudy.studio.looking import look
+
+    with closing(sqlite3.connect(tmp_path / "study.db")) as database, database:
+        database.execute("CREATE TABLE visits (sex TEXT, age INTEGER)")
+        database.execute("INSERT INTO visits VALUES ('F', 3)")
+    visitor = Visitor(tmp_path)
+    assert "begins with" not in visitor.done("/new", {"other": "sqlite:///study.db", "table": "visits"}).text
+    visitor.wait("study")
+    own = Root.at(tmp_path).dataset("study")
+    assert own.declared["data"] == "sqlite:///../study.db"
+    assert find_look(own, "rows").seen["tables"][0]["rows"] == [["F", "3"]] and not find_look(own, "rows").is_stale
+    assert look(own, "rows") and key_of(own, "rows") != key_of(own.declare(data="sqlite:///../other.db"), "rows")
 
 
 def test_commands_on_a_screen_are_safe_to_copy(tmp_path):

@@ -9,7 +9,7 @@ import typer
 from understudy.cli import options as o
 from understudy.cli.console import NOT_FOR_RELEASE, note, progress, tell
 from understudy.cli.declared import declared_command, given_options
-from understudy.cli.shared import App, option, whole_option
+from understudy.cli.shared import App, number_option, option, whole_option
 from understudy.cli.telling import warn_of
 from understudy.cli.verify import tell_verdict
 from understudy.facade import anonymity, looks
@@ -109,6 +109,59 @@ def _risk_rows(names: Sequence[str], figures: Any) -> Iterator[tuple[str, str]]:
     for band, rows in figures.histogram.items():
         if rows:
             yield f"rows in classes of {band}", f"{rows:,}"
+
+
+@app.command()
+def weigh(
+    data: o.Data,
+    codebook: o.CodebookPath,
+    k: Annotated[
+        int, whole_option("Rows that share every combination; half, twice and four times as many are tried too.", "--k")
+    ],
+    suppression: Annotated[float, number_option("Share of rows that may be suppressed.")] = 0.05,
+    quasi: Annotated[
+        str | None,
+        option("Quasi-identifiers between commas: what an intruder may know; default: the codebook's roles."),
+    ] = None,
+    output: Annotated[
+        Path | None, option("JSON file for the figures; an earlier one is replaced.", "--out", "-o")
+    ] = None,
+    unknown: o.Unknown = "error",
+    table: o.Table = None,
+    account: o.AccountToTell = None,
+    json: o.Json = False,
+) -> None:
+    """Weigh several demands before one is made: detail lost and risk. What is printed is confidential."""
+    from rich.table import Table
+
+    with progress(quiet=json) as report:
+        weighed = anonymity.weigh_anonymity(
+            data,
+            codebook,
+            k,
+            suppression=suppression,
+            quasi=quasi,
+            out=output,
+            unknown=unknown,
+            table=table,
+            account=account,
+            report=report,
+        )
+    shown = Table(box=None, pad_edge=False)
+    for head in ("demand", "detail lost", "suppressed", "highest risk", "mean risk"):
+        shown.add_column(head)
+    for way, one in weighed.items():
+        figures = (one.detail_lost, one.suppressed, one.highest, one.mean)
+        told = [looks.spelled_share(figure) for figure in figures] if not one.why_not else [one.why_not]
+        shown.add_row(_demand(dict(way)), *told)
+    wrote = [] if output is None else [f"wrote {output} {NOT_FOR_RELEASE}"]
+    tell([{**dict(way), "outcome": one} for way, one in weighed.items()], [shown, *wrote], json=json)
+
+
+def _demand(way: dict[str, Any]) -> str:
+    """The flags of `anonymize run` that make it."""
+    how = "--mondrian" if way.get("mondrian") else f"--suppression {way['suppression']:g}"
+    return f"--k {way['k']} {how}"
 
 
 @app.command()

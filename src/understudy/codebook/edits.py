@@ -17,7 +17,7 @@ from understudy.errors import CodebookError
 def edited_text(text: str, wanted: Codebook) -> str:
     """The text of a codebook file, changed so that it says what ``wanted`` says.
 
-    Columns keep their names and order; rules, purchases and the unit may be added.
+    Columns keep their names and order; rules, purchases, the unit and the weight may be added.
 
     >>> from dataclasses import replace
     >>> text = 'format = 1\\n\\n[[columns]]\\nname = "sex"  # as registered\\nkind = "categorical"\\n'
@@ -51,6 +51,10 @@ def edited_text(text: str, wanted: Codebook) -> str:
             document.pop("unit", None)
         elif wanted.unit != book.unit:
             document["unit"] = fresh["unit"]
+        if wanted.weight is None:
+            document.pop("weight", None)
+        elif wanted.weight != book.weight:
+            _set_above_tables(document, "weight", wanted.weight)
         if wanted.file != book.file and "file" in document:
             change_table(document["file"], fresh["file"])
         edited = tomlkit.dumps(document)
@@ -63,6 +67,15 @@ def edited_text(text: str, wanted: Codebook) -> str:
             "column, or change it by hand."
         )
     return edited
+
+
+def _set_above_tables(document: Any, key: str, value: str) -> None:
+    """A key of the codebook itself stands above its columns, or it would be one of the last column."""
+    if key in document:
+        document[key] = value
+        return
+    own = [name for name, item in document.body if name is not None and not isinstance(item, Table | AoT)]
+    document._insert_after(own[-1], key, value)
 
 
 def _own(fresh: Any, column: Column) -> Any:

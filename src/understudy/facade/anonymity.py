@@ -131,7 +131,7 @@ def _recipe(recipe: AnonymizeRecipe | str | Path | None, words: Mapping[str, Any
 
 
 @documented
-def candidates(
+def weigh_anonymity(
     data: Any,
     book: Codebook | str | Path,
     k: int,
@@ -171,9 +171,10 @@ def candidates(
     from understudy.anonymize.report.alternatives import weigh
     from understudy.codec import to_plain
     from understudy.files import Access, write_file
-    from understudy.parameters import options_of
+    from understudy.parameters import Whole, options_of
     from understudy.privacy.account import remember_look
 
+    Whole(least=2, tried=5).check("k", k)
     ways: list[dict[str, Any]] = []
     for demand in sorted({max(2, k // 2), k, 2 * k, 4 * k}):
         ways += [{"k": demand, "suppression": suppression}, {"k": demand, "mondrian": True}]

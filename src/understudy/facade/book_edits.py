@@ -150,6 +150,17 @@ def set_person(book: str | Path, column: str | None, cap: int | None = None) -> 
     return wanted
 
 
+def set_weight(book: str | Path, column: str | None) -> Codebook:
+    """Say in a codebook which column tells how many people of the population a record stands for; None: none does."""
+    from understudy.codebook.edits import edited_text
+    from understudy.facade.reviews import read_book, write_book
+
+    text, before = read_book(book)
+    wanted = replace(before, weight=column)
+    write_book(book, edited_text(text, wanted))
+    return wanted
+
+
 def difference(before: str, after: str) -> Sequence[tuple[str, str]]:
     """Two texts of a codebook line by line: what came (+), what went (-), and lines around it (blank).
 

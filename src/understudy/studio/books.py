@@ -95,13 +95,24 @@ def _line(number: int, table: str, column: Any, panel: str, seen: Any, counts: A
         kind=column.kind,
         role=column.role.value,
         size=0 if is_left_out else column.size,
-        levels="" if is_left_out else ", ".join(column.labels[:6]) + (", …" if column.size > 6 else ""),
+        levels="" if is_left_out else ", ".join(told_levels(column)[:6]) + (", …" if column.size > 6 else ""),
         missing=column.missing or "",
         light={"open": "open", "dangerous": "bad"}.get(state, "good"),
         state=state,
         sees=tuple(seen[1:]) if panel else (),
         bars=_bars(counts),
     )
+
+
+def told_levels(column: Any) -> list[str]:
+    """Its levels, each with what its code means where the codebook says so.
+
+    >>> from understudy.codebook import Categorical
+    >>> told_levels(Categorical(name="vote", levels=("1", "2"), value_labels=(("1", "left"),)))
+    ['1 = left', '2']
+    """
+    means = dict(column.value_labels)
+    return [f"{label} = {means[label]}" if label in means else label for label in column.labels]
 
 
 def is_dropped(column: Any) -> bool:

@@ -57,6 +57,11 @@ def steps_back(own: Dataset) -> int:
     return len(_kept(own))
 
 
+def last_kept(own: Dataset) -> Path | None:
+    """The text before the last change, which `undo` brings back."""
+    return next(iter(_kept(own)[-1:]), None)
+
+
 def undo(own: Dataset) -> None:
     """Take the last change back."""
     kept = _kept(own)

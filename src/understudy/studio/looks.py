@@ -20,7 +20,7 @@ from typing import Any
 
 from understudy.errors import ParameterError
 from understudy.studio.texts import texts
-from understudy.studio.workspace import Dataset, private_folder, write_private
+from understudy.studio.workspace import Dataset, file_of, private_folder, write_private
 
 KINDS = ("rows", "draft", "columns", "rules", "persons", "answers", "accepted", "parted")
 """Looks; the last three also write into the codebook what a person answered."""
@@ -149,7 +149,7 @@ def key_of(own: Dataset, kind: str) -> str:
 
     address = own.data
     facts: list[Any] = [address, own.table]
-    place = Path(address.partition("?")[0].removeprefix("duckdb://"))
+    place = Path(file_of(address))
     with contextlib.suppress(OSError):
         for each in sorted(place.iterdir()) if place.is_dir() else [place]:
             stat = each.stat()

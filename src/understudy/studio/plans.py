@@ -16,7 +16,7 @@ from understudy.facade.outlooks import AccountOutlook, account_outlook
 from understudy.studio.forms import FieldError
 from understudy.studio.stored_books import is_linked, load_book, table_of
 from understudy.studio.texts import texts
-from understudy.studio.workspace import Dataset, toml_text, write_private
+from understudy.studio.workspace import Dataset, file_of, toml_text, write_private
 
 if TYPE_CHECKING:
     from understudy.parameters import Option
@@ -37,7 +37,8 @@ class Plan:
     method: str
     rows: int
     rows_about: int
-    epsilon: float
+    epsilon: float | None
+    """None where it is what is searched for."""
     delta: float
     numbers: tuple[tuple[str, int], ...] = ()
     """Further public numbers that the method needs."""
@@ -46,7 +47,8 @@ class Plan:
     def options(self) -> dict[str, Any]:
         """Of the method: not every one has a delta."""
         asked = {"epsilon": self.epsilon, "delta": self.delta, **dict(self.numbers)}
-        return {name: value for name, value in asked.items() if name in tables.declared_options(self.method)}
+        declared = tables.declared_options(self.method)
+        return {name: value for name, value in asked.items() if name in declared and value is not None}
 
     @property
     def fields(self) -> dict[str, Any]:
@@ -207,7 +209,7 @@ def _priced(own: Dataset, plan: Plan, _stamps: Any, **asked: Any) -> "Quote":
 def data_facts(own: Dataset) -> tuple[Any, ...]:
     """Where the data are, and whether their file is still the same."""
     address = own.data if own.declared.get("data") else ""
-    return address, own.table, _stamp(Path(address.partition("?")[0])) if address else None
+    return address, own.table, _stamp(Path(file_of(address))) if address else None
 
 
 def _stamp(place: Path) -> tuple[int, int] | None:

@@ -53,7 +53,6 @@ def _jobs_on(release: Released, *kinds: str) -> list[Job]:
 def _start(release: Released, kind: str, *, by: str, **asked: str) -> Job:
     own, folder = release.own, release.own.shown(release.folder)
     ended = sorted(job.nonce for job in _jobs_on(release, kind) if job.state is not JobState.RUNNING)
-    command, call = f"understudy {_COMMANDS[kind]} {folder}", _COMMANDS[kind]
     job, _ = jobs.start(
         own.root.folder,
         plans.form_number(kind, folder, release.stamp, ended),  # two tabs that ask at once start one
@@ -61,11 +60,33 @@ def _start(release: Released, kind: str, *, by: str, **asked: str) -> Job:
         arguments={"folder": folder, **asked},
         about=own.name,
         by=by,
-        commands=[command],
-        python=["import understudy as us", f'us.{call}("{folder}")'],
+        commands=commands_of(release, kind),
+        python=python_of(release, kind),
     )
     return job
 
 
-_COMMANDS = {"verify": "verify", "sign": "sign", "pack": "verify"}
-"""What a person would type: packing a folder is no command of ours, checking it first is."""
+def commands_of(release: Released, kind: str) -> list[str]:
+    """What a person would type for a kind of work: a release is checked before anything else."""
+    own, folder = release.own, release.own.shown(release.folder)
+    archive = own.shown(own.path(f"{own.name}-{release.name}.zip"))
+    checked, packed = f"understudy verify {folder}", f"python -m zipfile -c {archive} {folder}"
+    key = f"--{'key' if own.root.path(KEY).is_file() else 'new-key'} {KEY}"
+    signed = [f"understudy passport {folder}", f"understudy sign {folder} {key}"]
+    return [checked, *(signed if kind == "sign" else ()), *(() if kind == "verify" else (packed,))]
+
+
+def python_of(release: Released, kind: str) -> list[str]:
+    """The same in Python."""
+    own, folder = release.own, release.own.shown(release.folder)
+    archive = own.shown(own.path(f"{own.name}-{release.name}"))
+    key = "key" if own.root.path(KEY).is_file() else "new_key"
+    signed = [f'us.passport("{folder}")', f'us.sign("{folder}", {key}="{KEY}")']
+    packed = f'shutil.make_archive("{archive}", "zip", "{own.shown(own.releases)}", "{release.name}")'
+    return [
+        *(() if kind == "verify" else ("import shutil",)),
+        "import understudy as us",
+        f'us.verify("{folder}")',
+        *(signed if kind == "sign" else ()),
+        *(() if kind == "verify" else (packed,)),
+    ]

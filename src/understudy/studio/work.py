@@ -39,7 +39,7 @@ def candidates(arguments: Arguments, report: Report) -> dict[str, Any]:
     from understudy.facade import anonymity
 
     out = arguments["out"]
-    anonymity.candidates(**arguments, report=report)
+    anonymity.weigh_anonymity(**arguments, report=report)
     return {"file": out}
 
 

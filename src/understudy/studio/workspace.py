@@ -25,8 +25,10 @@ FORMAT = 1
 """Of ``dataset.toml`` and of approvals; the first ones did not say it."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _ROW_FILES = (".csv", ".tsv", ".txt", ".parquet", ".xlsx", ".sav", ".zsav", ".dta", ".sas7bdat", ".xpt", ".gz", ".zip",
-              ".duckdb", ".ddb", ".db", ".sqlite", ".sqlite3")  # fmt: skip
+              ".duckdb", ".ddb", ".db", ".db3", ".sqlite", ".sqlite3")  # fmt: skip
 _DATABASES = ("postgresql://", "postgres://", "mariadb://", "mysql://", "spark://")
+DATABASE_FILES = ("duckdb", "sqlite", "sqlite3")
+"""Schemes of databases that are one file, which must lie below the root like any other."""
 _MOST_LISTED = 500
 _MOST_CODEBOOK = 20_000_000
 
@@ -124,14 +126,14 @@ class Root:
         if words.startswith(_DATABASES):
             return words
         scheme, found, rest = words.partition("://")
-        if found and scheme != "duckdb":
+        if found and scheme not in DATABASE_FILES:
             raise ParameterError(texts("workspace")["scheme"].format(address=words[:80], scheme=scheme[:20]))
         path, question, options = (rest.removeprefix("/") if found else words).partition("?")
         base = self.folder if folder is None else folder
         place = self.path(base, path)
         for below in (*map(Path, _files_of(place)), *_layouts(base, options)):
             self.path(below)
-        return f"{'duckdb:///' if found else ''}{place}{question}{options}"
+        return f"{f'{scheme}:///' if found else ''}{place}{question}{options}"
 
     @cached_property
     def settings(self) -> dict[str, Any]:
@@ -331,3 +333,14 @@ def private_folder(place: Path) -> Path:
 def write_private(place: Path, content: str | bytes) -> None:
     """The whole file or what was there before; only its owner may read it."""
     write_file(place, content, Access.OWNER)
+
+
+def file_of(address: str) -> str:
+    """The path in the address of a file or of a database that is one; an address of a server as it is.
+
+    >>> file_of("/a/b.csv?sheet=2"), file_of("sqlite:////a/b.db?table=t"), file_of("spark://host:7077?table=t")
+    ('/a/b.csv', '//a/b.db', 'spark://host:7077')
+    """
+    bare = address.partition("?")[0]
+    scheme, found, rest = bare.partition("://")
+    return rest if found and scheme in DATABASE_FILES else bare

@@ -20,6 +20,7 @@ from understudy.anonymize.recipe import Recipe, step_from_dict
 from understudy.anonymize.risk import Sizes
 from understudy.anonymize.state import State, Step
 from understudy.codebook import Role
+from understudy.confidential import Confidential
 from understudy.errors import UnderstudyError
 from understudy.mechanisms.stream import Stream
 
@@ -27,8 +28,8 @@ _MANY = 8
 """Times k: the strictest demand that is tried."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Alternative:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Alternative(Confidential):
     """One way to treat the table, and what would come out."""
 
     label: str

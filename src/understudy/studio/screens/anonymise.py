@@ -37,7 +37,7 @@ def show(request: Request, dataset: str) -> Response:
         request,
         "anonymise",
         audience=Audience.CONFIDENTIAL,
-        equivalent=_equivalent(own, {"k": 5, "suppression": 0.05}, ticked, "NUMBER"),
+        equivalent=_both(own, ticked),
         dataset=own,
         linked=linked,
         columns=[(name, role, name in ticked) for name, role in columns],
@@ -110,7 +110,7 @@ def weigh(request: Request, dataset: str) -> Response:
     }
     if own.account.is_file():
         asked["account"] = own.shown(own.account)
-    return _start(request, own, "candidates", asked, _equivalent(own, asked, quasi, "NUMBER"))
+    return _start(request, own, "candidates", asked, _weighing(own, k, asked["suppression"], quasi))
 
 
 @router.post("/d/{dataset}/anonymise")
@@ -137,6 +137,40 @@ def make(request: Request, dataset: str) -> Response:
     return _start(request, own, "anonymize", asked, _equivalent(own, way, quasi, name))
 
 
+def _both(own: Dataset, quasi: list[str]) -> Equivalent:
+    """What the screen offers as it stands: to weigh, and to make the next one."""
+    k, suppression = 5, 0.05
+    weighing = _weighing(own, k, suppression, quasi)
+    making = _equivalent(own, {"k": k, "suppression": suppression}, quasi, released.next_name(own))
+    return Equivalent(commands=(*weighing.commands, *making.commands), python=(*weighing.python, *making.python[1:]))
+
+
+def _weighing(own: Dataset, k: int, suppression: float, quasi: list[str]) -> Equivalent:
+    """Several demands at once; the figures lie where this screen finds them."""
+    data, book = plans.source_words(own)
+    table, named = plans.table_words(own)
+    account, paid = _account_words(own)
+    place, ticked = own.shown(own.path(".looks", FILE)), shlex.quote(",".join(quasi) or "COLUMNS")
+    return Equivalent(
+        commands=(
+            *plans.making(own, own.looks),
+            f"understudy anonymize weigh {data} -c {book}{table} --k {k} --suppression {suppression:g} "
+            f"--quasi {ticked}{account} -o {place}",
+        ),
+        python=(
+            "import understudy as us",
+            f'us.weigh_anonymity({plans.data_words(own)!r}, "{own.shown(own.codebook)}", k={k}, '
+            f'suppression={suppression:g}{named}, quasi={quasi or ["COLUMNS"]!r}, out="{place}"{paid})',
+        ),
+    )
+
+
+def _account_words(own: Dataset) -> tuple[str, str]:
+    if not own.account.is_file():
+        return "", ""
+    return f" --account {own.shown(own.account)}", f', account="{own.shown(own.account)}"'
+
+
 def _equivalent(own: Dataset, way: dict[str, Any], quasi: list[str], name: str) -> Equivalent:
     data, book = plans.source_words(own)
     table, named = plans.table_words(own)
@@ -145,7 +179,8 @@ def _equivalent(own: Dataset, way: dict[str, Any], quasi: list[str], name: str) 
     words = "mondrian=True" if way.get("mondrian") else f"suppression={way['suppression']:g}"
     known = ",".join(quasi) or "COLUMNS"
     ticked = shlex.quote(known)
-    account = f" --account {own.shown(own.account)}" if own.account.is_file() else ""
+    account, paid = _account_words(own)
+    source = f'{plans.data_words(own)!r}, "{own.shown(own.codebook)}"'
     return Equivalent(
         commands=(
             *plans.making(own, own.releases, own.reports),
@@ -154,7 +189,8 @@ def _equivalent(own: Dataset, way: dict[str, Any], quasi: list[str], name: str) 
         ),
         python=(
             "import understudy as us",
-            f'us.anonymize({plans.data_words(own)!r}, "{own.shown(own.codebook)}", k={way["k"]}, {words}{named}, '
-            f'quasi={quasi or known!r}, out="{folder}", page="{report}")',
+            f'us.anonymize({source}, k={way["k"]}, {words}{named}, quasi={quasi or [known]!r}, out="{folder}")',
+            f'us.report_anonymity({plans.data_words(own)!r}, "{folder}", "{own.shown(own.codebook)}", '
+            f'"{report}"{named}{paid})',
         ),
     )

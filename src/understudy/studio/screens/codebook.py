@@ -9,10 +9,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from understudy.studio.books import Line, lines_of, progress_of
-from understudy.studio.changes import check_number, number_of, steps_back, undo
+from understudy.studio.changes import check_number, last_kept, number_of, steps_back, undo
 from understudy.studio.frame import Audience, Equivalent, dataset_of, fragment, go, page, say
 from understudy.studio.guard import form_of
 from understudy.studio.looks import find_look, is_looking, start_look, stop_looks
+from understudy.studio.plans import table_words
 from understudy.studio.stored_books import is_linked, load_book, tables_of
 from understudy.studio.texts import texts
 from understudy.studio.workspace import Dataset
@@ -102,9 +103,15 @@ def difference(request: Request, dataset: str) -> Response:
     after = own.codebook.read_text(encoding="utf-8-sig") if own.codebook.is_file() else ""
     before = own.draft.read_text(encoding="utf-8-sig") if own.draft.is_file() else after
     book = own.shown(own.path("codebook.toml"))
+    draft = own.shown(own.draft)
     same = Equivalent(
-        commands=(f"diff -u {own.shown(own.draft)} {book}",),
-        python=("import difflib", f"# compare {own.shown(own.draft)} with {book}"),
+        commands=(f"diff -u {draft} {book}",),
+        python=(
+            "import difflib",
+            "from pathlib import Path",
+            f'before, after = (Path(name).read_text("utf-8").splitlines() for name in ("{draft}", "{book}"))',
+            'print(*difflib.unified_diff(before, after, lineterm=""), sep="\\n")',
+        ),
     )
     return page(
         request,
@@ -153,18 +160,23 @@ def _rules(own: Dataset) -> tuple[object, ...]:
 
 def _same(own: Dataset) -> Equivalent:
     book, data = own.shown(own.path("codebook.toml")), own.root.spelled(own.data)
+    table, named = table_words(own)
+    kind = "LinkedCodebook" if is_linked(own) else "Codebook"
+    kept = last_kept(own)
+    back = "" if kept is None else own.shown(kept)
     return Equivalent(
         commands=(
             f"understudy codebook show {book}",
-            f"understudy codebook check {quote_word(data)} {book}",
-            f"understudy codebook review {book} --data {quote_word(data)} --by NAME",
+            f"understudy codebook check {quote_word(data)} -c {book}{table}",
+            f"understudy codebook review {book} --data {quote_word(data)}{table} --by NAME",
             f"understudy codebook declare {book} --by NAME --from SOURCE",
+            *((f"cp {back} {book}",) if back else ()),
         ),
         python=(
             "import understudy as us",
-            f'us.Codebook.load("{book}")',
-            f'us.check({data!r}, "{book}").faults',
-            f'us.review("{book}", {data!r}).questions',
+            f'us.{kind}.load("{book}")',
+            f'us.check({data!r}, "{book}"{named}).faults',
+            f'us.review("{book}", {data!r}{named}).questions',
             f'us.declare("{book}", by="NAME", source="SOURCE")',
         ),
     )

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from understudy.errors import CodebookError
 from understudy.pages.drawings import grouped_bars
-from understudy.studio.books import lines_of
+from understudy.studio.books import is_dropped, lines_of, told_levels
 from understudy.studio.changes import changing, check_number, number_of
 from understudy.studio.forms import FieldError
 from understudy.studio.frame import Audience, Equivalent, dataset_of, go, page, say
@@ -44,7 +44,7 @@ def show(request: Request, dataset: str, number: int) -> Response:
         request,
         "codebook",
         audience=Audience.CONFIDENTIAL,
-        equivalent=_same(own, table, column.name),
+        equivalent=_same(own, table, column.name, column.role.value),
         dataset=own,
         shown=number_of(own),
         template="column.html",
@@ -57,6 +57,7 @@ def show(request: Request, dataset: str, number: int) -> Response:
         levels=levels_text(column),
         edges=edges_text(column),
         more_missing=", ".join(column.reading.missing),
+        meanings=[] if is_dropped(column) or not column.value_labels else told_levels(column),
         kinds=KINDS,
         packs=code_packs(),
         drawing=_drawing(column, counts) if is_drawn else "",
@@ -164,7 +165,7 @@ def _column(own: Dataset, number: int) -> tuple[str, Any]:
 
 def _drawing(column: Any, counts: list[int]) -> str:
     words = texts("codebook")["column"]
-    labels = [label if len(label) <= _TOO_LONG else label[: _TOO_LONG - 1] + "…" for label in column.labels]
+    labels = [label if len(label) <= _TOO_LONG else label[: _TOO_LONG - 1] + "…" for label in told_levels(column)]
     shown = list(zip(labels, counts, strict=True))
     if len(shown) > _MOST_DRAWN:
         shown = sorted(shown, key=lambda pair: -pair[1])[:_MOST_DRAWN]
@@ -177,9 +178,10 @@ def _drawing(column: Any, counts: list[int]) -> str:
     )
 
 
-def _same(own: Dataset, table: str, name: str) -> Equivalent:
+def _same(own: Dataset, table: str, name: str, role: str) -> Equivalent:
     book, full = own.shown(own.path("codebook.toml")), spelled(table, name)
     inside = f", table={table!r}" if table else ""
+    key = ("role", role) if role != "identifier" else ("kind", "text")
     return Equivalent(
         commands=(
             f"understudy codebook show {book}",
@@ -188,7 +190,7 @@ def _same(own: Dataset, table: str, name: str) -> Equivalent:
         python=(
             "import understudy as us",
             "from understudy.facade.book_edits import edit_column",
-            f'edit_column("{book}", {name!r}, {{"missing": "NA"}}{inside})',
+            f'edit_column("{book}", {name!r}, {{"{key[0]}": "{key[1]}"}}{inside})',
             f'us.declare("{book}", columns=[{full!r}], by="NAME", source="SOURCE")',
         ),
     )

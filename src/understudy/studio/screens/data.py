@@ -10,15 +10,15 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from understudy.errors import ParameterError, UnderstudyError
+from understudy.errors import CodebookError, ParameterError, UnderstudyError
 from understudy.studio.changes import changing, check_number, number_of
 from understudy.studio.forms import FieldError
 from understudy.studio.frame import Audience, Equivalent, dataset_of, fragment, go, page, root_of, say
 from understudy.studio.guard import form_of
 from understudy.studio.looks import find_look, start_look
-from understudy.studio.stored_books import load_book
+from understudy.studio.stored_books import is_linked, load_book
 from understudy.studio.texts import texts
-from understudy.studio.workspace import Dataset, Root, new_dataset
+from understudy.studio.workspace import DATABASE_FILES, Dataset, Root, file_of, new_dataset
 
 router = APIRouter()
 READING = ("delimiter", "encoding", "header_row", "skip", "sheet", "member")
@@ -75,7 +75,7 @@ def _from_its_folder(words: str) -> str:
     scheme, found, rest = words.partition("://")
     if not found:
         return f"../{words}"
-    return f"duckdb:///../{rest.removeprefix('/')}" if scheme == "duckdb" else words
+    return f"{scheme}:///../{rest.removeprefix('/')}" if scheme in DATABASE_FILES else words
 
 
 def _name_from(words: str) -> str:
@@ -93,7 +93,7 @@ def show(request: Request, dataset: str) -> Response:
     book = load_book(own) if has_book else None
     look = find_look(own, "rows")
     several = [table["name"] for table in (look.seen or {}).get("tables", ())] if not own.table else []
-    is_linked = Path(own.data).is_dir() or hasattr(book, "tables") or len(several) > 1
+    several_tables = Path(own.data).is_dir() or hasattr(book, "tables") or len(several) > 1
     return page(
         request,
         "data",
@@ -105,9 +105,11 @@ def show(request: Request, dataset: str) -> Response:
         in_database=several if len(several) > 1 and not Path(own.data).is_dir() else [],
         drafting=find_look(own, "draft"),
         has_book=has_book,
-        is_linked=is_linked,
+        is_linked=several_tables,
         columns=[column.name for column in getattr(book, "written", ())],
         unit=getattr(book, "unit", None),
+        numbers=[one.name for one in getattr(book, "columns", ()) if one.kind in ("integer", "continuous")],
+        weight=getattr(book, "weight", None),
         tables=getattr(book, "tables", ()),
         options=options_of(own),
         names=READING,
@@ -175,6 +177,23 @@ def person(request: Request, dataset: str) -> Response:
     return go(f"/d/{own.name}/data")
 
 
+@router.post("/d/{dataset}/data/weight")
+def weight(request: Request, dataset: str) -> Response:
+    """Which column says how many people of the population a record stands for."""
+    from understudy.facade.book_edits import set_weight
+
+    own, form, words = dataset_of(request, dataset), form_of(request), texts("data")["weight"]
+    check_number(own, form)
+    column = form["weight"] or None
+    try:
+        with changing(own):
+            set_weight(own.codebook, column)
+    except CodebookError as reason:  # the codebook was sound before, so what is wrong was chosen here
+        raise FieldError("weight", " ".join(reason.faults) or str(reason)) from None
+    say(request, words["set"].format(column=column) if column else words["taken_back"])
+    return go(f"/d/{own.name}/data")
+
+
 @router.post("/d/{dataset}/data/caps")
 def caps(request: Request, dataset: str) -> Response:
     """How many rows of each parent row take part, table by table."""
@@ -217,7 +236,7 @@ def _checked(root: Root, words: str, field: str) -> str:
 
     try:
         address = root.address(words)
-        place = address.removeprefix("duckdb://").partition("?")[0]
+        place = file_of(address)
         if "://" in place:
             check_address(address)
     except UnderstudyError as reason:
@@ -245,16 +264,35 @@ def options_of(own: Dataset) -> dict[str, str]:
 
 def _same(own: Dataset) -> Equivalent:
     data, book = own.root.spelled(own.data), own.shown(own.path("codebook.toml"))
-    table = f" --table {quote_word(own.table)}" if own.table else ""
-    named = f", table={own.table!r}" if own.table else ""
+    several = Path(own.data).is_dir() or is_linked(own)
+    table = f" --table {quote_word(own.table)}" if own.table and not several else ""
+    named = f", table={own.table!r}" if own.table and not several else ""
+    draft = "draft_tables" if several else "draft"
+    known = load_book(own) if own.codebook.is_file() else None
     return Equivalent(
         commands=(
             f"understudy codebook draft {quote_word(data)} --out {book}{table}",
-            f"understudy codebook check {quote_word(data)} {book}{table}",
+            f"understudy codebook check {quote_word(data)} -c {book}{table}",
         ),
         python=(
             "import understudy as us",
-            f'us.draft({data!r}, "{book}"{named})',
+            f'us.{draft}({data!r}, "{book}"{named})',
             f'us.check({data!r}, "{book}"{named}).faults',
+            *_edits(known, book),
         ),
+    )
+
+
+def _edits(known: Any, book: str) -> tuple[str, ...]:
+    """Who is a person, as the codebook says it now; by hand it is a line of the file."""
+    if known is None:
+        return ()
+    if tables := getattr(known, "tables", ()):
+        caps = [f'set_cap("{book}", {table.name!r}, {table.cap})' for table in tables if table.parent]
+        return ("from understudy.facade.book_edits import set_cap", *caps)
+    who = "None" if known.unit is None else f"{known.unit.id!r}, {known.unit.cap}"
+    return (
+        "from understudy.facade.book_edits import set_person, set_weight",
+        f'set_person("{book}", {who})',
+        f'set_weight("{book}", {known.weight!r})',
     )

@@ -14,7 +14,6 @@ from understudy.studio.frame import Audience, Equivalent, dataset_of, fragment, 
 from understudy.studio.guard import session_of
 from understudy.studio.jobs import JobState
 from understudy.studio.packing import pack_of
-from understudy.studio.publishing import KEY
 from understudy.studio.released import FACE, Released
 from understudy.studio.texts import texts
 from understudy.studio.workspace import Dataset
@@ -99,7 +98,6 @@ def show_release(request: Request, dataset: str, release: str) -> Response:
     """One release, as outsiders will see it."""
     own = dataset_of(request, dataset)
     chosen = released.find_release(own, release)
-    folder = own.shown(chosen.folder)
     person = session_of(request).person
     given = approvals.approvals_of(chosen)
     return page(
@@ -107,17 +105,7 @@ def show_release(request: Request, dataset: str, release: str) -> Response:
         "published",
         audience=Audience.DECISION,
         equivalent=Equivalent(
-            commands=(
-                f"understudy verify {folder}",
-                f"understudy passport {folder}",
-                f"understudy sign {folder} --{'key' if own.root.path(KEY).is_file() else 'new-key'} {KEY}",
-            ),
-            python=(
-                "import understudy as us",
-                f'us.verify("{folder}")',
-                f'us.passport("{folder}")',
-                f'us.sign("{folder}", {"key" if own.root.path(KEY).is_file() else "new_key"}="{KEY}")',
-            ),
+            commands=publishing.commands_of(chosen, "sign"), python=publishing.python_of(chosen, "sign")
         ),
         dataset=own,
         step="publish",

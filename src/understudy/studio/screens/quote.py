@@ -1,8 +1,10 @@
 """Screen 4, budget and quote: one epsilon, what it promises, what it costs and what it buys. Reads no row."""
 
 import math
+import shlex
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlencode
 
 from fastapi import APIRouter
 from starlette.requests import Request
@@ -23,6 +25,8 @@ from understudy.studio.workspace import Dataset
 router = APIRouter()
 BELIEFS = (0.01, 0.1, 0.5)
 """How sure somebody may have been before, for the odds in words."""
+_NAMED = ("error", "first", "second")
+"""Of an address: the error that was named, and the table that it is about."""
 _BOARD_LIMIT = 0.03
 """The public default of `share_error`."""
 
@@ -44,12 +48,13 @@ def show(request: Request, dataset: str) -> Response:
         request,
         "quote",
         audience=Audience.DECISION,
-        equivalent=_equivalent(own, plan),
+        equivalent=_equivalent(own, plan, _named_error(request.query_params)),
         dataset=own,
         plan=plan,
         methods=plans.offered_methods(),
         deltas=plans.DELTAS,
         ends=(plans.LEAST_EPSILON, plans.MOST_EPSILON, plans.STEP),
+        named=_named_error(request.query_params),
         columns=[] if is_linked(own) else list(one_book(own).names),
         **_shown(own, plan),
     )
@@ -63,7 +68,12 @@ def price(request: Request, dataset: str) -> Response:
         plan = plans.asked_plan(own, request.query_params)
     except UnderstudyError as reason:
         return fragment(request, "price.html", "quote", dataset=own, fault=plain_fault(reason), plan=None)
-    answer = fragment(request, "price.html", "quote", dataset=own, plan=plan, **_shown(own, plan))
+    shown = _shown(own, plan)
+    if shown["fault"]:
+        answer = fragment(request, "price.html", "quote", dataset=own, plan=plan, **shown)
+    else:
+        same = _equivalent(own, plan, {})
+        answer = fragment(request, "price_part.html", "quote", dataset=own, plan=plan, equivalent=same, **shown)
     answer.headers["HX-Replace-Url"] = f"/d/{own.name}/quote?{plan.words()}"
     return answer
 
@@ -79,7 +89,8 @@ def find_epsilon(request: Request, dataset: str) -> Response:
         refuse(request, reason)
         return go(f"/d/{own.name}/quote?{plan.words()}")
     say(request, texts("quote")["found"].format(error=f"{error:g}", epsilon=f"{epsilon:.2f}"))
-    return go(f"/d/{own.name}/quote?{plans.replaced(plan, epsilon=round(epsilon, 2)).words()}")
+    named = {name: words for name in _NAMED if (words := request.query_params.get(name))}
+    return go(f"/d/{own.name}/quote?{plans.replaced(plan, epsilon=round(epsilon, 2)).words()}&{urlencode(named)}")
 
 
 def _found(own: Dataset, plan: Plan, asked: Mapping[str, str]) -> tuple[float, float]:
@@ -159,17 +170,70 @@ def _error_spans(made: Offer) -> Any:
     return spans(known, limit=_BOARD_LIMIT, limit_words=words["limit"], title=words["spans"]) if known else None
 
 
-def _equivalent(own: Dataset, plan: Plan) -> Equivalent:
+def _named_error(asked: Mapping[str, str]) -> dict[str, str]:
+    """What was named before, to be shown in the form again: nothing where it is no number."""
+    named = {name: asked.get(name, "") for name in _NAMED}
+    try:
+        float(named["error"])
+    except ValueError:
+        return {**named, "error": ""}
+    return named
+
+
+def _equivalent(own: Dataset, plan: Plan, named: Mapping[str, str]) -> Equivalent:
+    """The price; before it the account where there is none yet, and after it the error that was named."""
     data, book = plans.source_words(own)
-    account = f" --account {own.shown(own.account)}" if own.account.is_file() else ""
-    about = "" if is_linked(own) else f" --rows-about {plan.rows_about}"
-    paid = f', account="{own.shown(own.account)}"' if own.account.is_file() else ""
-    guess = "" if is_linked(own) else f", rows_about={plan.rows_about}"
+    table, _ = plans.table_words(own)
+    there, place = own.account.is_file(), own.shown(own.account)
+    account, paid = (f" --account {place}", f', account="{place}"') if there else ("", "")
+    about, guess = (
+        ("", "") if is_linked(own) else (f" --rows-about {plan.rows_about}", f", rows_about={plan.rows_about}")
+    )
+    opened, opening = ((), ()) if there else _account_words(own, plan)
+    found, finding = ((), ()) if is_linked(own) or not named.get("error") else _error_words(own, plan, named)
     return Equivalent(
-        commands=(f"understudy quote {data} -c {book} {plan.flags()}{about}{account}",),
+        commands=(*opened, f"understudy quote {data} -c {book} {plan.flags()}{about}{table}{account}", *found),
         python=(
             "import understudy as us",
+            *opening,
             f'quote = us.quote("{own.shown(own.codebook)}", {plan.keywords()}{guess}{paid})',
             "quote.total, quote.statement, quote.forecast",
+            *finding,
+        ),
+    )
+
+
+def _account_words(own: Dataset, plan: Plan) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """How the account is opened, as the form of the screen proposes it."""
+    try:
+        relation = plans.offer(own, plan).relation
+    except UnderstudyError:  # there is no price yet, and the screen says why
+        return (), ()
+    place, title = own.shown(own.account), own.title
+    cap = f"--epsilon 3 --delta 1e-5 --neighbours {relation}"
+    return (
+        (f"understudy account create {place} --dataset {shlex.quote(title)} {cap}",),
+        (
+            f'us.Account.create("{place}", dataset={title!r}, epsilon=3, delta=1e-5, '
+            f'neighbours=us.Neighbours("{relation}"))',
+        ),
+    )
+
+
+def _error_words(own: Dataset, plan: Plan, named: Mapping[str, str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """How the smallest epsilon for an error is found."""
+    searched = plans.replaced(plan, epsilon=None)
+    options = "".join(f", {name}={value}" for name, value in searched.options.items())
+    pair = f"{named['first']} by {named['second']}" if named["first"] and named["second"] else ""
+    wanted, about = (f" --for {shlex.quote(pair)}", f", wanted={pair!r}") if pair else ("", "")
+    flags = searched.flags().rpartition("--rows ")[0]
+    return (
+        (
+            f"understudy forecast -c {shlex.quote(own.shown(own.codebook))} {flags}--rows-about {plan.rows_about} "
+            f"--error {named['error']}{wanted}",
+        ),
+        (
+            f'us.forecast("{own.shown(own.codebook)}", {plan.rows_about}, {plan.method!r}, error={named["error"]}'
+            f"{about}{options}).epsilon",
         ),
     )

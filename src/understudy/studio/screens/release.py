@@ -135,6 +135,7 @@ def _equivalent(own: Dataset, plan: Plan, folder: str, formats: Any) -> Equivale
     flags = "".join(f" --format {name}" for name in formats)
     account = f" --account {own.shown(own.account)}" if own.account.is_file() else ""
     paid = f', account="{own.shown(own.account)}"' if own.account.is_file() else ""
+    written = f", formats={list(formats)!r}" if formats else ""
     return Equivalent(
         commands=(
             *plans.making(own, own.releases),
@@ -144,7 +145,7 @@ def _equivalent(own: Dataset, plan: Plan, folder: str, formats: Any) -> Equivale
         python=(
             "import understudy as us",
             f'us.synthesize({plans.data_words(own)!r}, "{own.shown(own.codebook)}", {plan.keywords()}{named}, '
-            f'out="{folder}"{paid})',
+            f'out="{folder}"{written}{paid})',
             f'us.verify("{folder}")',
         ),
     )

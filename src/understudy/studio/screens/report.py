@@ -118,7 +118,7 @@ def open_report(request: Request, dataset: str, release: str) -> Response:
         "risk": form.get("risk", "quick"),
         "board": own.shown(own.path(BOARD)),
     }
-    same = _equivalent(own, chosen)
+    same = _equivalent(own, chosen, asked["target"] or "", asked["risk"])
     job, _ = jobs.start(
         own.root.folder,
         nonce,
@@ -181,7 +181,7 @@ def report_file(request: Request, dataset: str, release: str) -> Response:
     return download(chosen.report, audience=Audience.CONFIDENTIAL, name=f"{own.name}-{chosen.name}-report.html")
 
 
-def _equivalent(own: Dataset, release: Released | None) -> Equivalent:
+def _equivalent(own: Dataset, release: Released | None, target: str = "", risk: str = RISKS[0]) -> Equivalent:
     data, _ = plans.source_words(own)
     table, named = plans.table_words(own)
     chosen = Released(own=own, name="1") if release is None else release  # as the first one will be called
@@ -191,9 +191,12 @@ def _equivalent(own: Dataset, release: Released | None) -> Equivalent:
     spelled = [(name, own.shown(place)) for name, place in known]
     if own.holdout is not None:
         spelled.append(("holdout", own.root.spelled(own.holdout)))
+    spelled += [("target", target)] if target else []
+    spelled += [("risk", risk)] if risk != RISKS[0] and not is_linked(own) else []
     flags = "".join(f" --{name} {shlex.quote(words)}" for name, words in spelled)
     words = "".join(f", {name}={json.dumps(words, ensure_ascii=False)}" for name, words in spelled)
     call = "evaluate_linked" if is_linked(own) else "evaluate"
+    fixing = () if own.path(BOARD).is_file() else _board_words(own)
     return Equivalent(
         commands=(
             *plans.making(own, own.reports),
@@ -201,6 +204,16 @@ def _equivalent(own: Dataset, release: Released | None) -> Equivalent:
         ),
         python=(
             "import understudy as us",
+            *fixing,
             f'us.{call}({plans.data_words(own)!r}, "{folder}", out="{out}"{named}{words})',
         ),
+    )
+
+
+def _board_words(own: Dataset) -> tuple[str, ...]:
+    """How limits are written down. A `board.toml` that is written by hand does as well."""
+    place = own.shown(own.path(BOARD))
+    return (
+        "from understudy.facade.boards import save_board",
+        f'save_board("{place}", {{"share_error": 0.03}}, by="NAME")',
     )

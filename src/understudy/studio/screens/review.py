@@ -14,6 +14,7 @@ from understudy.studio.forms import FieldError, Refused
 from understudy.studio.frame import Audience, Equivalent, dataset_of, go, page, say
 from understudy.studio.guard import Form, form_of, session_of
 from understudy.studio.looks import find_look, is_looking, start_look
+from understudy.studio.plans import table_words
 from understudy.studio.stored_books import load_book, spelled, tables_of
 from understudy.studio.texts import texts
 
@@ -33,12 +34,13 @@ def show(request: Request, dataset: str) -> Response:
     if trouble and session.answered is not None and session.answered.action == request.url.path:
         session.refused = replace(session.answered, sentence=trouble)
     path, data = own.shown(own.path("codebook.toml")), own.root.spelled(own.data)
+    table, named = table_words(own)
     same = Equivalent(
-        commands=(f"understudy codebook review {path} --data {quote_word(data)} --by NAME",),
+        commands=(f"understudy codebook review {path} --data {quote_word(data)}{table} --by NAME",),
         python=(
             "import understudy as us",
-            f'us.review("{path}", {data!r}).questions',
-            f'us.review("{path}", {data!r}, answers={{"panels": {{"levels": "yes"}}}}, by="NAME")',
+            f'us.review("{path}", {data!r}{named}).questions',
+            f'us.review("{path}", {data!r}{named}, answers={{"panels": {{"levels": "yes"}}}}, by="NAME")',
         ),
     )
     return page(

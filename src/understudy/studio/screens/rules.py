@@ -12,6 +12,7 @@ from understudy.studio.forms import FieldError
 from understudy.studio.frame import Audience, Equivalent, dataset_of, go, page, say
 from understudy.studio.guard import form_of, session_of
 from understudy.studio.looks import find_look, is_looking, start_look
+from understudy.studio.plans import table_words
 from understudy.studio.stored_books import load_book, tables_of
 from understudy.studio.texts import texts
 
@@ -32,15 +33,16 @@ def show(request: Request, dataset: str) -> Response:
         for rule in (*(rule for part in parts.values() for rule in part.constraints), *getattr(book, "rules", ()))
     ]
     path, data = own.shown(own.path("codebook.toml")), own.root.spelled(own.data)
+    table, named = table_words(own)
     same = Equivalent(
         commands=(
-            f"understudy codebook rules {path} --data {quote_word(data)}",
-            f"understudy codebook rules {path} --data {quote_word(data)} --accept ID --by NAME --from SOURCE",
+            f"understudy codebook rules {path} --data {quote_word(data)}{table}",
+            f"understudy codebook rules {path} --data {quote_word(data)}{table} --accept ID --by NAME --from SOURCE",
         ),
         python=(
             "import understudy as us",
-            f'us.rules("{path}", {data!r}).proposals',
-            f'us.rules("{path}", {data!r}, accept=["ID"], by="NAME", source="SOURCE")',
+            f'us.rules("{path}", {data!r}{named}).proposals',
+            f'us.rules("{path}", {data!r}{named}, accept=["ID"], by="NAME", source="SOURCE")',
         ),
     )
     seen = look.seen or {}

@@ -8,10 +8,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from understudy.errors import UnderstudyError
+from understudy.studio.approvals import missing
 from understudy.studio.books import Progress, progress_of
 from understudy.studio.example import EXAMPLE, make_example
 from understudy.studio.frame import Audience, Equivalent, go, page, root_of, say
-from understudy.studio.released import all_releases
+from understudy.studio.released import Released, all_releases
 from understudy.studio.stored_books import load_book
 from understudy.studio.texts import texts
 from understudy.studio.workspace import Dataset, Root
@@ -45,15 +46,7 @@ def show(request: Request) -> Response:
     """Every data set of the root."""
     root = root_of(request)
     cards = [card_of(own, root) for own in root.datasets()]
-    name = cards[0].own.name if cards else EXAMPLE
-    same = Equivalent(
-        commands=(f"understudy account show {name}/{name}.account", f"understudy codebook show {name}/codebook.toml"),
-        python=(
-            "import understudy as us",
-            f'us.Account.open("{name}/{name}.account").summary()',
-            f'us.Codebook.load("{name}/codebook.toml")',
-        ),
-    )
+    same = _same([card.own for card in cards if not card.problem])
     taken = {card.own.name for card in cards}
     return page(
         request,
@@ -78,11 +71,11 @@ def example(request: Request) -> Response:
 def card_of(own: Dataset, root: Root) -> Card:
     """What the files of one data set say; a broken file costs its card, not the shelf."""
     from understudy.facade.releases import open_account
-    from understudy.facade.shelves import attestations, glance_at_release
+    from understudy.facade.shelves import attestations
 
     try:
         budget = open_account(own.account).summary() if own.account.is_file() else None
-        releases = [glance_at_release(one.folder) for one in reversed(all_releases(own))]
+        releases = [_line(one) for one in reversed(all_releases(own))]
         attested = list(attestations(load_book(own))) if own.codebook.is_file() else []
         progress = progress_of(own)
     except (UnderstudyError, OSError) as reason:
@@ -91,8 +84,38 @@ def card_of(own: Dataset, root: Root) -> Card:
     return Card(own=own, progress=progress, budget=budget, bar=_bar(budget), releases=releases, attested=attested)
 
 
+def _line(one: Released) -> dict[str, Any]:
+    """A release and where it stands: in the house it is not out before it is approved and signed."""
+    from understudy.facade.shelves import glance_at_release
+
+    glance = glance_at_release(one.folder)
+    lacking, status = missing(one), glance.status
+    if status == "out":
+        status = "waits" if lacking else "signed" if one.is_signed else "unsigned"
+    return {"glance": glance, "status": status, "lacking": lacking}
+
+
 def _bar(budget: dict[str, Any] | None) -> float:
     if budget is None:
         return 0.0
     spent, cap = budget["spent"].get("epsilon", 0.0), budget["cap"]["epsilon"]
     return round(float(_WIDTH * min(1.0, spent / cap)), 1)
+
+
+def _same(owned: list[Dataset]) -> Equivalent:
+    """The same about every data set that has files to show; on an empty shelf, the example."""
+    if not owned:
+        made = (f"understudy example -o {EXAMPLE}",), ("import understudy as us", f'us.example_patients("{EXAMPLE}")')
+        return Equivalent(commands=made[0], python=made[1])
+    commands, python = [], ["import understudy as us", "from understudy.facade.shelves import glance_at_release"]
+    for own in owned:
+        account, book = own.path(f"{own.name}.account"), own.path("codebook.toml")
+        if account.is_file():
+            commands.append(f"understudy account show {own.shown(account)}")
+            python.append(f'us.Account.open("{own.shown(account)}").summary()')
+        if book.is_file():
+            commands.append(f"understudy codebook show {own.shown(book)}")
+        for one in reversed(all_releases(own)):
+            commands.append(f"understudy verify {own.shown(one.folder)}")
+            python.append(f'glance_at_release("{own.shown(one.folder)}").status')
+    return Equivalent(commands=commands or ["understudy studio --root ."], python=python)

@@ -1,5 +1,6 @@
 """One table that repeats people becomes two linked ones: the persons, and their records."""
 
+from collections.abc import Mapping
 from shlex import quote as quote_word
 from typing import Any
 
@@ -13,6 +14,7 @@ from understudy.studio.forms import FieldError
 from understudy.studio.frame import Audience, Equivalent, dataset_of, go, page, say
 from understudy.studio.guard import Form, form_of
 from understudy.studio.looks import find_look, is_looking, start_look
+from understudy.studio.plans import table_words
 from understudy.studio.stored_books import load_book
 from understudy.studio.texts import texts
 from understudy.studio.workspace import Dataset
@@ -43,7 +45,7 @@ def show(request: Request, dataset: str) -> Response:
         request,
         "data",
         audience=Audience.CONFIDENTIAL,
-        equivalent=_same(own, book),
+        equivalent=_same(own, book, seen),
         dataset=own,
         shown=number_of(own, list(seen.get("differing", {}))),
         template="split.html",
@@ -106,16 +108,22 @@ def _one_table(own: Dataset) -> Any:
     return book
 
 
-def _same(own: Dataset, book: Any) -> Equivalent:
+def _same(own: Dataset, book: Any, seen: Mapping[str, Any]) -> Equivalent:
+    """With the answers as the screen proposes them; before anybody has looked, how to look."""
     data, described = own.root.spelled(own.data), own.shown(own.path("codebook.toml"))
-    new = own.shown(own.path("linked.toml"))
+    new, (table, named) = own.shown(own.path("linked.toml")), table_words(own)
+    differing, same = seen.get("differing", {}), seen.get("constant", ())
+    chosen = {name: "most frequent" if people else None for name, people in differing.items() if name in same}
+    rules = {name: name if rule is None else f"{name}={rule.replace(' ', '-')}" for name, rule in chosen.items()}
+    flags = "".join(f" --constant {quote_word(words)}" for words in rules.values())
+    source = f"{quote_word(data)} -c {described}{table} --person {quote_word(book.unit.id)}"
+    written = f" --cap {book.unit.cap} --out {new}{flags}" if chosen else " --json"
+    answered = f", constants={chosen!r}, cap={book.unit.cap}" if chosen else ""
+    out = f'"{new}", ' if chosen else ""
     return Equivalent(
-        commands=(
-            f"understudy codebook split {quote_word(data)} -c {described} --person {quote_word(book.unit.id)} "
-            f"--cap {book.unit.cap} --out {new}",
-        ),
+        commands=(f"understudy codebook split {source}{written}",),
         python=(
             "import understudy as us",
-            f'us.split({data!r}, "{new}", book="{described}", constants=["COLUMN"]).looked',
+            f'us.split({data!r}, {out}person={book.unit.id!r}, book="{described}"{answered}{named}).looked',
         ),
     )
