@@ -18,7 +18,13 @@ from understudy.mechanisms.exact_binomial import exact_binomial
 from understudy.mechanisms.exact_laplace import exact_noise
 from understudy.mechanisms.exponential import _power_of_two_below
 from understudy.mechanisms.flow_measurements import FlowMeter, flow_event, measured_deviation
-from understudy.mechanisms.gaussian_measurements import GaussianMeasurements, Meter, gaussian_measurements_event
+from understudy.mechanisms.gaussian_measurements import (
+    MOST_COPIES,
+    GaussianMeasurements,
+    Meter,
+    gaussian_measurements_event,
+    gaussian_sums_event,
+)
 from understudy.mechanisms.group import GroupOf
 from understudy.mechanisms.histogram import GeometricHistogram
 from understudy.mechanisms.stability import shown_cells, stability_delta, stability_threshold
@@ -239,3 +245,26 @@ def test_a_group_has_at_least_one_record():
     one = GeometricHistogram(scale=Fraction(2), neighbours=AR)
     with pytest.raises(ParameterError, match="`records` is 0"):
         GroupOf(event=one, records=0)
+
+
+@pytest.mark.parametrize(("deviation", "delta", "squared"), [(2, 1e-6, 1), (128, 1e-50, 1), (128, 1e-6, 1 << 60)])
+def test_sums_are_drawn_at_once_only_where_that_is_proved(deviation, delta, squared):
+    """Too little noise, a delta that rounding could tell, and a deviation that is not drawn: nothing is spent."""
+    event = GaussianMeasurements(variance=Fraction(deviation**2), units=100, delta=delta, neighbours=AR)
+    meter = Meter(event, Stream.seeded(1))
+    assert meter.sums_variance(squared=squared, units=4) is None
+    with pytest.raises(RefusalError, match="cannot be drawn or is not proved"):
+        meter.sums(np.array([5, 7]), squared=squared, units=4)
+    assert meter.left == 100
+
+
+def test_no_more_measurements_of_a_table_than_add_up_in_64_bits():
+    event = GaussianMeasurements(variance=Fraction(4), units=1 << 22, delta=1e-6, neighbours=AR)
+    table = Secret(CountTable.dense(("a",), np.array([1])))
+    with pytest.raises(RefusalError, match="at most 2,097,152 add up"):
+        Meter(event, Stream.seeded(1)).table(table, copies=MOST_COPIES + 1)
+
+
+def test_units_for_sums_are_so_many_that_they_join():
+    event = gaussian_sums_event(epsilon=1.0, delta=1e-6, neighbours=AR)
+    assert Meter(event, Stream.seeded(1)).joins and event.guarantee().epsilon <= 1.0

@@ -8,10 +8,18 @@ import numpy as np
 import pytest
 
 from understudy.codec import from_plain
+from understudy.errors import ParameterError
 from understudy.mechanisms.bounded_sums import GroupValues, noisy_means
-from understudy.mechanisms.certificate import SelectedTry, certified_event, measure_sums
-from understudy.mechanisms.discrete_gaussian import LEAST_DELTA, gaussian_delta
+from understudy.mechanisms.certificate import STEPS, SelectedTry, certified_event, measure_sums
+from understudy.mechanisms.discrete_gaussian import (
+    LEAST_DELTA,
+    MAX_DEVIATION,
+    _concentrated_delta,
+    gaussian_delta,
+    variance_for,
+)
 from understudy.mechanisms.exact_laplace import COUNT_LIMIT
+from understudy.mechanisms.gaussian_measurements import GaussianMeasurements
 from understudy.mechanisms.record_sums import vectors
 from understudy.mechanisms.split_choice import StableSplits, stable_threshold
 from understudy.mechanisms.stability import stability_delta
@@ -42,6 +50,24 @@ def test_steps_that_have_no_absolute_value_are_refused():
         vectors(np.array([[0]], dtype=np.uint8), [np.array([[SMALLEST]])], bound=64)
 
 
+def test_steps_may_be_as_many_as_one_record_has():
+    counts = Secret(CountTable.dense(("a",), np.array([3, 4])))
+    event = certified_event(epsilon=1.0, moved=STEPS, neighbours=AR)
+    noisy = measure_sums(counts, np.array([[STEPS], [-STEPS]]), event=event, stream=Stream.seeded(1))
+    assert abs(int(noisy[0]) + STEPS) < 60 * STEPS
+    for beyond in (STEPS + 1, -STEPS - 1):
+        with pytest.raises(ValueError, match="add up to more"):
+            measure_sums(counts, np.array([[beyond], [0]]), event=event, stream=Stream.seeded(1))
+
+
+def test_no_more_units_than_the_proof_adds_up():
+    variance = variance_for(MAX_DEVIATION)
+    most = GaussianMeasurements(variance=variance, units=1 << 40, delta=1e-6, neighbours=AR)
+    assert most.units == 1 << 40
+    with pytest.raises(ParameterError, match="1,099,511,627,776"):
+        GaussianMeasurements(variance=variance, units=(1 << 40) + 1, delta=1e-6, neighbours=AR)
+
+
 @pytest.mark.parametrize("epsilon", [1e-9, 1e-7, 1.1e-6, 3e-5, 1e-3, 0.7, 5.0])
 @pytest.mark.parametrize("tries", [2, 3, 10, 1000])
 def test_a_selection_is_never_stated_below_its_price(epsilon, tries):
@@ -70,6 +96,19 @@ def test_no_smooth_law_proves_a_delta_below_what_rounding_tells():
         assert stated >= min(LEAST_DELTA, proved)
     assert gaussian_delta(variance, cells, Fraction(5)) > LEAST_DELTA  # where it is proved the smooth law is used
     assert 0 < gaussian_delta(variance, cells, Fraction(10**6)) < 1e-300  # and some epsilon meets every delta
+
+
+@pytest.mark.parametrize("rho", [Fraction(1, 2), Fraction(3, 1 << 20), Fraction(40)])
+@pytest.mark.parametrize("exponent", [0.25, 1.0, 90.0, 700.0, 800.0])
+def test_what_concentration_proves_is_stated_from_above(rho, exponent):
+    """e^(-(epsilon - rho)^2 / (4 rho)), and hardly more: also where no float holds it."""
+    getcontext().prec = 60
+    epsilon = rho + Fraction(math.sqrt(4 * rho * exponent))
+    square = (epsilon - rho) ** 2 / (4 * rho)
+    exact = (-Decimal(square.numerator) / Decimal(square.denominator)).exp()
+    stated = Decimal(_concentrated_delta(rho, epsilon))
+    assert exact <= stated <= exact * (1 + Decimal("1e-9")) + 2 * Decimal(math.ulp(0.0))
+    assert _concentrated_delta(rho, rho) == _concentrated_delta(rho, rho / 2) == 1.0
 
 
 def test_sums_beyond_the_range_are_cut_and_not_refused():

@@ -17,6 +17,7 @@ import random
 import resource
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -28,7 +29,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from tests.mutants.mutators import Mutant, mutants_of, told_by_functions
+from tests.mutants.mutators import Mutant, mutants_of, mutants_of_text, told_by_functions
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -42,6 +43,8 @@ _ROOMS = (
 _MOST_BYTES = 8 << 30
 HANGS = "hangs"
 """In the place of a test: the mutant used up its time."""
+NOWHERE = "nowhere"
+"""In the place of a test: the fault could not be put in, which is no verdict."""
 
 
 def tests_of(module: str) -> list[str]:
@@ -264,12 +267,16 @@ def run(mutant: Mutant | None, tests: Sequence[Any], *, seconds: float = 600.0) 
     """Run tests, with a mutant or without. Seconds are of the processor, so that a busy machine decides nothing."""
 
     def work(folder: Path) -> str:
-        assert mutant is None or put_in(mutant), "no function was changed"
+        if mutant is not None and not put_in(mutant):
+            return NOWHERE
         failing = _Failing()
         _run_tests(tests, failing, folder, go_on=lambda: failing.first is None)
         return failing.first or ""
 
     killer, used = _forked(work, seconds=seconds)
+    assert killer != NOWHERE, (
+        f"no function was changed: {mutant and mutant.name}"
+    )  # or it would count as one that hangs
     return Ended(killer=HANGS if killer is None else killer or None, seconds=used)
 
 
@@ -320,6 +327,25 @@ def _quoted(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
+def standing(results: dict[str, dict[str, str]], known: Iterable[str]) -> dict[str, dict[str, str]]:
+    """The verdicts on mutants that the code still has: what is told of code that is gone counts for nothing."""
+    names = set(known)
+    return {verdict: {name: why for name, why in told.items() if name in names} for verdict, told in results.items()}
+
+
+def names_at(commit: str) -> set[str]:
+    """What the mutants of the mapped modules were called at an earlier commit."""
+    known = ["git", "cat-file", "-e", f"{commit}^{{commit}}"]
+    if subprocess.run(known, cwd=ROOT, capture_output=True, check=False).returncode:
+        raise ValueError(f"there is no commit {commit!r} here; name one that `git log` shows.")
+    names = set[str]()
+    for module in modules():
+        path = f"{commit}:{SOURCE.relative_to(ROOT)}/{module}"
+        shown = subprocess.run(["git", "show", path], cwd=ROOT, capture_output=True, text=True, check=False)
+        names |= {mutant.name for mutant in mutants_of_text(shown.stdout, module)}  # of a file that was not there: none
+    return names
+
+
 def _per_module(mutants: Iterable[Mutant], most: int, seed: str, tried: set[str]) -> Iterator[Mutant]:
     """So many of every module, what was tried before included."""
     for module, group in groupby(mutants, key=lambda mutant: mutant.module):
@@ -335,7 +361,10 @@ def _sample(chosen: argparse.Namespace, results: dict[str, dict[str, str]]) -> l
         return [mutant for mutant in known if mutant.name in results["survived"]]
     if chosen.unnamed:
         return [mutant for mutant in known if results["killed"].get(mutant.name) == ""]
-    tried = {*results["killed"], *results["survived"]} if chosen.new or chosen.each else set()
+    tried = {*results["killed"], *results["survived"]} if chosen.new or chosen.each or chosen.since else set()
+    if chosen.since:
+        before = tried | names_at(chosen.since)
+        return [mutant for mutant in known if mutant.name not in before]
     if chosen.each:
         return list(_per_module(known, chosen.each, chosen.seed, tried))
     left = [mutant for mutant in known if mutant.name not in tried]
@@ -410,11 +439,16 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--of", default="", help="beginnings of modules, with commas: privacy/,mechanisms/stability")
     parser.add_argument("--again", action="store_true", help="try the survivors of earlier campaigns again")
     parser.add_argument("--unnamed", action="store_true", help="try those again whose killer was not noted")
+    parser.add_argument("--since", default="", help="a commit: try all untried mutants of code that has changed since")
+    parser.add_argument("--tidy", action="store_true", help="only drop the verdicts on code that is gone")
     parser.add_argument("--new", action="store_true", help="leave out what was tried before")
     chosen = parser.parse_args(words)
     if chosen.repeat:
         say = os.fdopen(os.dup(1), "w", buffering=1).write
         sys.exit(1 if repeated(chosen.repeat, chosen.seed, say) else 0)
+    if chosen.tidy:
+        write_results(standing(read_results(), (mutant.name for mutant in all_mutants(modules()))))
+        return
     sample = sorted(_sample(chosen, read_results()), key=lambda mutant: modules().index(mutant.module))
     warm_up()
     say = os.fdopen(os.dup(1), "w", buffering=1).write

@@ -122,7 +122,12 @@ def _places(node: ast.AST, where: _Where) -> Iterator[tuple[ast.AST, str, int | 
 
 def mutants_of(path: Path, module: str) -> Iterator[Mutant]:
     """All of a module, in the order of its lines."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return mutants_of_text(path.read_text(encoding="utf-8"), module)
+
+
+def mutants_of_text(text: str, module: str) -> Iterator[Mutant]:
+    """All of a module that is given by its text."""
+    tree = ast.parse(text)
     seen = Counter[tuple[str, str]]()
     for parent, field, number, child, where in list(_places(tree, _Where())):
         for fault in _faults(child):

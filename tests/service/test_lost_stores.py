@@ -183,6 +183,39 @@ def test_one_server_on_a_sqlite_file(store, tmp_path):
         pass
 
 
+def test_a_database_behind_a_link_is_refused_and_nothing_is_made_there(tmp_path):
+    """SQLite follows a link that leads nowhere, and would make the database there, with the rights of any file."""
+    (tmp_path / "link.db").symlink_to(tmp_path / "elsewhere")
+    os.mkfifo(tmp_path / "pipe.db")
+    for name, kind in (("link.db", "a symbolic link"), ("pipe.db", "a named pipe")):
+        with pytest.raises(ParameterError, match=kind):
+            Store.open(f"sqlite:///{tmp_path / name}", secret_file=tmp_path / "secret")
+    assert {path.name for path in tmp_path.iterdir()} == {"link.db", "pipe.db"}
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
+def test_what_the_service_writes_is_for_its_owner_whatever_the_umask(tmp_path, umask):
+    before = os.umask(umask)
+    try:
+        with Store.open(f"sqlite:///{tmp_path / 's.db'}") as store, store.served_alone():
+            KeyBook(store).create(label="k", scopes=["score"])
+            modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
+    finally:
+        os.umask(before)
+    assert {"s.db", "s.db.secret", "s.db.serving", "s.db-wal"} <= set(modes)
+    assert {mode & 0o077 for mode in modes.values()} == {0}, modes
+
+
+def test_a_lock_that_is_no_file_is_told_in_a_sentence(tmp_path):
+    (tmp_path / "s.db.serving").symlink_to("/dev/null")
+    with (
+        Store.open(f"sqlite:///{tmp_path / 's.db'}") as store,
+        pytest.raises(ParameterError, match="a symbolic link"),
+        store.served_alone(),
+    ):
+        raise AssertionError("served through a link")
+
+
 def test_the_unit_file_closes_what_the_server_does_not_need():
     """Each promise of the page on operations is a line of the file, and its command is one that the program takes."""
     path = Path(__file__).parents[2] / "deploy" / "understudy.service"
@@ -210,6 +243,12 @@ def test_a_password_in_the_argument_is_refused(address, monkeypatch, tmp_path):
     monkeypatch.setenv("UNDERSTUDY_DATABASE_FILE", str(tmp_path / "nowhere"))
     with pytest.raises(ParameterError, match="nowhere"):
         facade._database(None)
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "endless").symlink_to("/dev/zero")
+    for name in ("pipe", "endless"):  # either would be read for ever
+        monkeypatch.setenv("UNDERSTUDY_DATABASE_FILE", str(tmp_path / name))
+        with pytest.raises(ParameterError, match="only plain files are read"):
+            facade._database(None)
     monkeypatch.setenv(facade.DATABASE_VARIABLE, address)
     assert facade._database(None) == address, "the environment"
     assert facade._database("postgresql://ann@db/scores") == "postgresql://ann@db/scores"

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from understudy.codebook import Categorical, Codebook
 from understudy.errors import DataError, ParameterError
 from understudy.mechanisms.capped_answers import CappedAnswers
 from understudy.mechanisms.histogram import GeometricHistogram
@@ -32,12 +33,15 @@ from understudy.privacy.quote import Quote
 from understudy.privacy.secret import note_reading, openings_watched
 from understudy.privacy.spelling import at_least, at_most, short_promise
 from understudy.privacy.statement import Subject, statement
+from understudy.release.formats import write_table
+from understudy.sources import inputs
 from understudy.sources.inputs import (
     RECONSTRUCTED,
     find_provenance,
     other_than_marked,
     provenance_of_manifest,
     public_provenance,
+    refuse_as_rule,
 )
 
 AR, RO = Neighbours.ADD_REMOVE, Neighbours.REPLACE
@@ -345,6 +349,94 @@ def test_a_mark_is_found_in_tables_frames_and_files(tmp_path):
     assert find_provenance(pa.table({"a": [1]}).replace_schema_metadata(kind)) is RECONSTRUCTED
     broken = find_provenance(pa.table({"a": [1]}).replace_schema_metadata({MARK: b"{"}))
     assert (broken.made, broken.real_records, broken.record_wise) == (Made.COMPLETED, True, False)
+
+
+def zipped(path, **members):
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name.replace("_", "."), content)
+    return path
+
+
+def test_a_packed_table_is_what_the_manifest_that_is_packed_with_it_says(tmp_path, monkeypatch):
+    """A CSV has no mark of its own: only a manifest tells what it is."""
+    rows, told = "a\n1\n", released(tmp_path / "r").with_name("manifest.json").read_text(encoding="utf-8")
+    both = zipped(tmp_path / "both.zip", rows_csv=rows, manifest_json=told)
+    assert find_provenance(both, member="rows.csv").release == "r"
+    assert find_provenance(f"{both}?member=rows.csv").release == "r"
+    assert find_provenance(both).release == "r", "where no member is named, any of them may be read"
+    more = zipped(tmp_path / "more.zip", rows_csv=rows, manifest_json=told, other_csv="a\n9\n")
+    assert find_provenance(more, member="other.csv") is DECLARED, "the one that is named, and not its neighbour"
+    assert find_provenance(zipped(tmp_path / "alone.zip", rows_csv=rows), member="rows.csv") is DECLARED
+    zipped(tmp_path / "r" / "beside.zip", other_csv=rows)
+    assert find_provenance(tmp_path / "r" / "beside.zip").release == "r", "by the manifest beside the archive"
+    inner = zipped(tmp_path / "inner.zip", rows_csv=rows).read_bytes()
+    assert find_provenance(zipped(tmp_path / "r" / "outer.zip", inner_zip=inner)) is DECLARED, "is not read"
+    monkeypatch.setattr(inputs, "_MOST_TEXT", len(told))
+    assert find_provenance(both, member="rows.csv") is DECLARED, "a manifest that claims to be endless is not unpacked"
+
+
+def test_an_archive_that_is_none_is_what_its_bytes_say(tmp_path):
+    """Whoever reads the rows says what is wrong with it."""
+    path = tmp_path / "x.zip"
+    path.write_bytes(b"PK\x03\x04" + bytes(60))
+    assert find_provenance(path) is DECLARED
+    empty = zipped(tmp_path / "empty.zip")
+    assert find_provenance(empty) is DECLARED
+
+
+def test_a_workbook_is_packed_too_and_no_archive_of_tables(tmp_path):
+    table = Provenance(made=Made.SYNTHETIC, release="s", ledger=paid(1))
+    book = Codebook(columns=(Categorical(name="a", levels=("1", "2")),))
+    marked = pa.table({"a": ["1"]}).replace_schema_metadata(table.mark())
+    write_table(marked, book, Made.SYNTHETIC, tmp_path / "t.xlsx", "xlsx")
+    assert find_provenance(tmp_path / "t.xlsx").release == "s"
+
+
+@pytest.mark.parametrize(
+    ("text", "is_ours"),
+    [
+        ('{"release": "r", "statement": "', True),
+        ('{"release": "r", ', False),
+        ('{"statement": "r", ', False),
+        ("no JSON at all", False),
+    ],
+)
+def test_a_manifest_of_ours_that_was_cut_short_is_no_absent_one(tmp_path, text, is_ours):
+    path = released(tmp_path)
+    path.with_name("manifest.json").write_text(text, encoding="utf-8")
+    if is_ours:
+        with pytest.raises(DataError, match="cut short or damaged"):
+            find_provenance(path)
+    else:
+        assert find_provenance(path) is DECLARED
+
+
+def test_a_manifest_needs_no_more_than_its_name_and_its_ledger_to_be_ours(tmp_path):
+    """Or whoever takes the other lines out of it would make a public table of a release."""
+    path = released(tmp_path)
+    place = path.with_name("manifest.json")
+    facts = json.loads(place.read_text(encoding="utf-8"))
+    place.write_text(json.dumps({name: facts[name] for name in ("release", "ledger")}), encoding="utf-8")
+    assert find_provenance(path) is DECLARED, "it lists no file"
+    place.write_text(json.dumps({name: facts[name] for name in ("release", "ledger", "files")}), encoding="utf-8")
+    found = find_provenance(path)
+    assert (found.made, found.real_records) == (Made.COMPLETED, True), "what cannot be read promises nothing"
+    path.write_text("a\n2\n", encoding="utf-8")
+    with pytest.raises(DataError, match="was changed after its release"):
+        find_provenance(path)
+
+
+def test_public_rules_are_neither_the_confidential_table_nor_made_from_it(tmp_path):
+    path = released(tmp_path / "r")
+    with pytest.raises(ParameterError, match="a rule that was made from data is not public"):
+        refuse_as_rule(path, "map of 'a'")
+    plain = tmp_path / "plain.csv"
+    plain.write_text("a,b\n1,2\n", encoding="utf-8")
+    with pytest.raises(ParameterError, match="holds the confidential table itself"):
+        refuse_as_rule(plain, "map of 'a'", confidential=plain)
+    refuse_as_rule(plain, "map of 'a'", confidential=path)
+    refuse_as_rule(plain, "map of 'a'")
 
 
 def test_two_files_of_one_release_hold_a_person_twice(tmp_path):

@@ -91,6 +91,19 @@ def test_an_account_may_be_named_by_its_file(account, tmp_path):
         assert isinstance(opened, Account) and opened.dataset == "d"
 
 
+def test_a_damaged_account_does_not_say_that_a_charge_would_be_refused_or_not(account, monkeypatch):
+    """Whoever asks beforehand hears that nobody knows, and not that there is room."""
+
+    def unreadable(*_arguments):
+        raise AccountError("the account is damaged.")
+
+    assert account.refusal(priced(1), label="x", delta=None) == ""
+    assert "cap" in account.refusal(priced(32), label="x", delta=None)
+    monkeypatch.setattr(Account, "_history", unreadable)
+    with pytest.raises(AccountError, match="damaged"):
+        account.refusal(priced(1), label="x", delta=None)
+
+
 def test_an_account_that_could_not_be_begun_leaves_no_file(tmp_path, monkeypatch):
     def full(*_arguments):
         raise sqlite3.OperationalError("disk I/O error")

@@ -13,6 +13,7 @@ import pytest
 import understudy as us
 from understudy.anonymize import EntropyDiversity, FullDomain, Recipe
 from understudy.codebook import Categorical, Codebook, Integer, Role
+from understudy.errors import ReleaseError
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.provenance import Made
 from understudy.privacy.quote import Quote
@@ -23,7 +24,7 @@ from understudy.release.making import choices_of
 from understudy.release.passport.description import in_quotes
 from understudy.release.passport.writing import PASSPORT
 from understudy.release.reading import read_manifest_file
-from understudy.release.verify import Looked, _agree, _check_counts
+from understudy.release.verify import Looked, _agree, _check_counts, refuse_other_promise
 from understudy.release.verify_face import page_faults
 from understudy.synth.ranged import synthesize_parts
 
@@ -76,6 +77,44 @@ def test_a_table_of_counts_with_too_few_rows_is_told_without_laying_out_what_it_
     looked = Looked(place=tmp_path, manifest=read_manifest_file(counted))
     _check_counts(looked, book)
     assert "the table does not hold every combination of the levels of its columns once" in looked.problems
+
+
+@pytest.mark.parametrize(("rows", "is_whole"), [((0, 1, 2, 3), True), ((0, 1, 2, 2), False), ((0, 1, 2, 3, 0), False)])
+def test_every_combination_stands_in_a_table_of_counts_once(counted, tmp_path, rows, is_whole):
+    """One in the place of another, or one twice, is no table of counts, whatever number the manifest states."""
+    both = [("x", "0"), ("x", "1"), ("y", "0"), ("y", "1")]
+    figures = {"count": [3.0] * len(rows), "low": [1.0] * len(rows), "high": [5.0] * len(rows)}
+    table = {name: [both[row][place] for row in rows] for place, name in enumerate(("a", "b"))} | figures
+    pa.parquet.write_table(pa.table(table), tmp_path / "counts.parquet")
+    manifest = {**read_manifest_file(counted), "rows": {"number": len(rows)}}
+    looked = Looked(place=tmp_path, manifest=manifest)
+    _check_counts(looked, BOOK)
+    told = "the table does not hold every combination of the levels of its columns once"
+    assert looked.problems == ([] if is_whole else [told])
+
+
+def test_a_manifest_that_promises_less_than_its_ledger_costs_is_not_passed_on(counted):
+    facts = read_manifest_file(counted)
+    refuse_other_promise(counted, facts)
+    facts["guarantee"]["epsilon"] = 0.5
+    with pytest.raises(ReleaseError, match="is not passed on"):
+        refuse_other_promise(counted, facts)
+
+
+def test_public_files_are_choices_by_their_content_and_a_server_is_not_asked(tmp_path):
+    quote = Quote(method="m", route="N", rows=1, own=Ledger(), own_delta=None)
+
+    def fixed(*tables):
+        return choices_of(quote, {}, "book", public=tables)
+
+    path, other = tmp_path / "t.csv", tmp_path / "other.csv"
+    for place, text in ((path, "a\n1\n"), (other, "a\n2\n")):
+        place.write_text(text, encoding="utf-8")
+    assert len({fixed(), fixed(path), fixed(other), fixed(path, other)}) == 4
+    assert fixed(path) == fixed(str(path)) == fixed(None, path), "no table is no choice"
+    before = fixed(path)
+    path.write_text("a\n3\n", encoding="utf-8")
+    assert fixed(path) != before
 
 
 def test_public_tables_in_memory_and_in_databases_are_choices_too(tmp_path):

@@ -1,34 +1,65 @@
 """Check an anonymised release: everything that any release is checked for, and k, l and t counted again."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from understudy.anonymize.criteria import criterion_from_dict
-from understudy.anonymize.measure import Measured, measure
+from understudy.anonymize.measure import Measured, class_sizes, measure
 from understudy.anonymize.outcome import orders_of
 from understudy.anonymize.recipe import step_from_dict
 from understudy.codebook import Codebook
-from understudy.errors import ReleaseError, UnderstudyError
+from understudy.errors import ReleaseError, UnderstudyError, quoted
 from understudy.loading import loader
 from understudy.privacy.provenance import InputRole, Made, Provenance
+from understudy.release.reading import read_manifest_file
 from understudy.release.release import ANONYMIZED, CODEBOOK, MANIFEST
 from understudy.release.verify import Looked, Verdict, verify_release
 
+REMEDY = "take the folder again from where it was published."
 _CLOSE = 1e-9
 
 
 def is_anonymized(folder: str | Path) -> bool:
     """Whether a folder holds an anonymised release."""
-    try:
-        manifest = json.loads((Path(folder) / MANIFEST).read_text(encoding="utf-8"))
+    place = Path(folder) / MANIFEST
+    try:  # a pipe or a device in its place would be read for ever
+        manifest = json.loads(place.read_text(encoding="utf-8")) if place.is_file() else None
     except (OSError, ValueError, RecursionError):
         return False
     return isinstance(manifest, dict) and manifest.get("holds") == "anonymized"
 
 
-@loader("the release", remedy="take the folder again from where it was published.", error=ReleaseError)
+@dataclass(frozen=True, kw_only=True)
+class Released:
+    """An anonymised release as it is found, with the classes of its quasi-identifiers."""
+
+    manifest: Mapping[str, Any]
+    table: Any
+    quasi: tuple[str, ...]
+    sizes: Any
+    """Rows of each class."""
+
+
+@loader("the release", remedy=REMEDY, error=ReleaseError)
+def read_anonymized(folder: str | Path, quasi: Sequence[str] | None = None) -> Released:
+    """The manifest and the table; ``quasi`` instead of the quasi-identifiers that the manifest names."""
+    import pyarrow.parquet as pq
+
+    place = Path(folder)
+    manifest = read_manifest_file(place)
+    names = tuple(quasi or manifest["anonymity"]["quasi_identifiers"])
+    table = pq.read_table(place / ANONYMIZED)
+    if missing := [name for name in names if name not in table.column_names]:
+        raise ReleaseError(
+            f"the table of {str(place)!r} has no column {quoted(missing)}; it has {quoted(table.column_names)}."
+        )
+    return Released(manifest=manifest, table=table, quasi=names, sizes=class_sizes(table, names))
+
+
+@loader("the release", remedy=REMEDY, error=ReleaseError)
 def verify_anonymized(folder: str | Path) -> tuple[Verdict, Measured | None]:
     """The verdict about an anonymised release, and what was measured in the table itself."""
     measured: list[Measured] = []

@@ -214,32 +214,24 @@ def measure_risk(
     An anonymised release has its own codebook, and to look at it is no look at the confidential table. ``options`` are
     those of :class:`~understudy.anonymize.risk.RiskLook`. What comes out is confidential.
     """
-    from understudy.anonymize.measure import class_sizes
     from understudy.anonymize.problem import check_quasi
     from understudy.anonymize.recipe import Recipe
     from understudy.anonymize.report.gather import people_in
     from understudy.anonymize.risk import RiskLook, risk_figures
-    from understudy.anonymize.verify import is_anonymized
+    from understudy.anonymize.verify import is_anonymized, read_anonymized
     from understudy.codebook import Role
     from understudy.parameters import from_words, options_of
     from understudy.privacy.account import remember_look
-    from understudy.release.release import ANONYMIZED, MANIFEST
 
     look = from_words(RiskLook, "the risk of a table", options)
     asked = None if quasi is None else options_of(Recipe)["quasi"].rule.read("quasi", quasi)
     if isinstance(data, str | Path) and is_anonymized(data):
-        import json
-
-        import pyarrow.parquet as pq
-
         if look.population is not None:
             raise ParameterError(
                 "a population is compared with the table before it was generalised; give the confidential table."
             )
-        manifest = json.loads((Path(data) / MANIFEST).read_text(encoding="utf-8"))
-        names = tuple(asked or manifest["anonymity"]["quasi_identifiers"])
-        sizes = class_sizes(pq.read_table(Path(data) / ANONYMIZED), names)
-        return names, risk_figures(sizes, threshold=look.threshold)
+        released = read_anonymized(data, asked)
+        return released.quasi, risk_figures(released.sizes, threshold=look.threshold)
     book = book_about(data, book)
     remember_look(account, "risk of the table by its classes")
     cells = _cells(data, book, unknown, table, report)
@@ -269,8 +261,9 @@ def report_anonymity(
     from understudy.anonymize.report.gather import gather
     from understudy.anonymize.report.page import anonymity_page
     from understudy.anonymize.risk import RiskLook
-    from understudy.anonymize.verify import is_anonymized
+    from understudy.anonymize.verify import REMEDY, is_anonymized
     from understudy.codebook import Codebook
+    from understudy.loading import loading
     from understudy.pages.write import check_page_target, write_page
     from understudy.parameters import from_words
     from understudy.privacy.account import remember_look
@@ -286,7 +279,9 @@ def report_anonymity(
     people = None if look.population is None else _cells(look.population, book, unknown, None, report)
     title = Codebook.load(folder / CODEBOOK).title
     findings = gather(before, folder, population=people, threshold=look.threshold, title=title)
-    write_page(page, anonymity_page(findings.to_dict()))
+    with loading(folder, "the release", remedy=REMEDY, error=ReleaseError, quotes=False):
+        written = anonymity_page(findings.to_dict())
+    write_page(page, written)
     return findings
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from understudy.errors import ParameterError
 from understudy.extras import need
+from understudy.files import refuse_special
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -67,8 +68,9 @@ def _database(database: str | None) -> str:
     named = os.environ.get(_FILE_VARIABLE)
     if named and not os.environ.get(DATABASE_VARIABLE):
         try:
+            refuse_special(Path(named), follow=True)
             return Path(named).read_text(encoding="utf-8").strip()
-        except (OSError, UnicodeDecodeError) as reason:
+        except (OSError, ValueError) as reason:
             raise ParameterError(
                 f"the file {named!r}, which {_FILE_VARIABLE} names, cannot be read "
                 f"({getattr(reason, 'strerror', None) or 'not text'}); write the address of the database into it."

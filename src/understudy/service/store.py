@@ -23,7 +23,7 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from understudy.errors import DataError, ParameterError, RefusalError
 from understudy.extras import need
-from understudy.files import make_empty, open_lock
+from understudy.files import make_empty, open_lock, refuse_special
 from understudy.loading import loading
 from understudy.service.secret import ServiceSecret
 from understudy.service.tables import cap_changes, meta
@@ -135,7 +135,13 @@ class Store:
             yield
             return
         path = f"{self._engine.url.database}.serving"  # not the database: closing it would undo SQLite's own locks
-        handle = open_lock(Path(path))
+        try:
+            handle = open_lock(Path(path))
+        except OSError as reason:
+            raise ParameterError(
+                f"the file {path!r}, which a server locks, cannot be opened ({reason.strerror}); remove it, or see to "
+                "its rights."
+            ) from None
         try:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # ends with the process, however that ends
@@ -234,7 +240,14 @@ def without_password(database: str) -> str:
 
 
 def _touch(path: Path) -> None:
-    """A new database is for its owner only; SQLite gives its log the same rights."""
+    """A new database is for its owner only; SQLite gives its log the same rights.
+
+    SQLite would follow a link that leads nowhere, and make the database there, for everybody to read.
+    """
+    try:
+        refuse_special(path)
+    except OSError as reason:
+        raise ParameterError(f"the database {str(path)!r} cannot be used ({reason.strerror}).") from None
     with contextlib.suppress(OSError):  # it exists, or the engine will say what is wrong
         make_empty(path)
     with contextlib.suppress(OSError):

@@ -1,7 +1,6 @@
 """Everything the page says, as one document: counted from the confidential table and from the released one."""
 
 import datetime as dt
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,12 +16,13 @@ from understudy.anonymize.mosaic import Mosaic, mosaic_counts
 from understudy.anonymize.released import table_of
 from understudy.anonymize.report.alternatives import Alternative, alternatives, of_classes
 from understudy.anonymize.risk import RiskFigures, band_counts, risk_figures
-from understudy.anonymize.verify import verify_anonymized
+from understudy.anonymize.verify import REMEDY, read_anonymized, verify_anonymized
 from understudy.codebook import Codebook, Role
 from understudy.codec import to_plain
 from understudy.confidential import Confidential
 from understudy.errors import ReleaseError
-from understudy.release.release import ANONYMIZED, CODEBOOK, MANIFEST
+from understudy.loading import loading
+from understudy.release.release import CODEBOOK
 from understudy.version import __version__
 
 FORMAT = "understudy-anonymity/2"
@@ -69,41 +69,34 @@ def gather(
     before: Cells, folder: str | Path, *, population: Cells | None = None, threshold: float = 0.2, title: str = ""
 ) -> Findings:
     """Compare the confidential table with an anonymised release of it. What comes out is confidential."""
-    import pyarrow.parquet as pq
-
     place = Path(folder)
     verdict, _ = verify_anonymized(place)
-    try:
-        manifest = json.loads((place / MANIFEST).read_text(encoding="utf-8"))
-        table = pq.read_table(place / ANONYMIZED)
-        anonymity = manifest["anonymity"]
-    except (OSError, ValueError, KeyError, pa.ArrowException) as reason:
-        raise ReleaseError(f"{str(folder)!r} holds no anonymised release that can be read ({reason}).") from None
-    quasi = tuple(anonymity["quasi_identifiers"])
+    released = read_anonymized(place)
+    manifest, table, quasi, sizes = released.manifest, released.table, released.quasi, released.sizes
     known = before.select(quasi)
-    asked = anonymity["asked"]["k"] or 2
-    stars, sizes = _all_stars(table, quasi), class_sizes(table, quasi)
-    kept = [name for name in table.column_names if name in before.names]
-    whole_before, whole_after = before.select(kept).counts, class_sizes(table, kept)
-    return Findings(
-        title=title or Codebook.load(place / CODEBOOK).title or "Anonymised table",
-        manifest=manifest,
-        problems=verdict.problems,
-        before=risk_figures(
-            known.counts, population=None if population is None else people_in(known, population), threshold=threshold
-        ),
-        after=risk_figures(sizes, threshold=threshold),
-        duplicates=(band_counts(whole_before), band_counts(whole_after)),
-        duplicate_uniques=(int((whole_before == 1).sum()), int((whole_after == 1).sum())),
-        suppressed=int(stars.sum()),
-        deleted=before.rows - table.num_rows,
-        mosaics=_mosaics(table_of(known), table, quasi, asked),
-        homogeneity=_homogeneity(before, table, quasi),
-        chosen=of_classes(
-            "as released", sizes, known.counts, suppressed=int(stars.sum()) + before.rows - table.num_rows
-        ),
-        alternatives=alternatives(before, manifest["parameters"], quasi),
-    )
+    people = None if population is None else people_in(known, population)
+    with loading(place, "the release", remedy=REMEDY, error=ReleaseError, quotes=False):
+        asked = manifest["anonymity"]["asked"]["k"] or 2
+        stars = _all_stars(table, quasi)
+        kept = [name for name in table.column_names if name in before.names]
+        whole_before, whole_after = before.select(kept).counts, class_sizes(table, kept)
+        return Findings(
+            title=title or Codebook.load(place / CODEBOOK).title or "Anonymised table",
+            manifest=manifest,
+            problems=verdict.problems,
+            before=risk_figures(known.counts, population=people, threshold=threshold),
+            after=risk_figures(sizes, threshold=threshold),
+            duplicates=(band_counts(whole_before), band_counts(whole_after)),
+            duplicate_uniques=(int((whole_before == 1).sum()), int((whole_after == 1).sum())),
+            suppressed=int(stars.sum()),
+            deleted=before.rows - table.num_rows,
+            mosaics=_mosaics(table_of(known), table, quasi, asked),
+            homogeneity=_homogeneity(before, table, quasi),
+            chosen=of_classes(
+                "as released", sizes, known.counts, suppressed=int(stars.sum()) + before.rows - table.num_rows
+            ),
+            alternatives=alternatives(before, manifest["parameters"], quasi),
+        )
 
 
 def _all_stars(table: pa.Table, quasi: Sequence[str]) -> npt.NDArray[np.bool_]:
