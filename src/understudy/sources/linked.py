@@ -44,6 +44,7 @@ from understudy.sources.inputs import find_provenance
 from understudy.sources.linked_constants import contradictions, with_constants
 from understudy.sources.linked_files import Place, on_one_connection, places_of, refuse_two_servers
 from understudy.sources.linked_order import KEY, NUMBER, PARENT, RANK, ROW, TEXT, order_of, ranked, text_of
+from understudy.sources.states import FileStates
 
 _MEMORY, _MOST_MEMORY = 128, 4096
 """Megabytes that the engine which joins files may hold: so few that a hundred thousand people need them as much as a
@@ -223,8 +224,10 @@ class LinkedSource:
     def prepare(self, *, strict: bool = True) -> dict[str, Any]:
         """Encode every table, read constants into their parents, and refuse what does not hold together."""
         benches: list[Bench] = []
+        states = FileStates([path for opened in self._opened.values() for path in opened.read_anew])
         with one_state(self.connection, benches):
             staged = {name: self._staged(name, benches) for name in self._opened}
+        states.refuse_changes()
         faults = [fault for name in staged for fault in self._unknown_faults(name, staged[name])]
         keys = {table.name: self.keys_of(table, staged) for table in self.codebook.tables}
         faults += [f for table in self.codebook.tables for f in key_faults(self.connection, table, staged, keys)]
