@@ -1,6 +1,7 @@
 """Files that are read more than once for one release: counts of two states are never mixed, whatever their format."""
 
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,9 @@ from understudy.codebook import Codebook, Continuous
 from understudy.errors import DataError
 from understudy.sources.linked import LinkedSource, open_linked
 
-SMOOTH = Codebook(columns=(Continuous(name="bmi", edges=(10, 20, 30, 60), precision=1, shape="smooth"),))
+SMOOTH = Codebook(
+    columns=(Continuous(name="bmi", edges=tuple(map(Fraction, (10, 20, 30, 60))), precision=1, shape="smooth"),)
+)
 PIECES = SMOOTH.smooth[0].fine.name
 CHANGED = r"was changed or removed while the table was counted; counts of two states are never mixed"
 WRITERS: dict[str, Callable[[pa.Table, Path], object]] = {
