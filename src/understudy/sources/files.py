@@ -361,7 +361,8 @@ def _open_json(address: str, paths: Sequence[Path]) -> Opened:
 
 def database_of(address: str) -> tuple[Path, str | None] | None:
     """The file and the table that an address names whose database is a file; None for anything else."""
-    where = file_address(address)
+    place, options = _split(address)
+    where = file_address(place, options.get("table"))
     return None if where is None else (Path(where.host).resolve(), where.options.get("table"))
 
 
