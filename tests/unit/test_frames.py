@@ -167,7 +167,7 @@ _BY_PANDAS = {b"PANDAS_ATTRS": json.dumps({MARK.decode(): RECONSTRUCTED.mark()[M
 
 @pytest.mark.parametrize("metadata", [{b"understudy.kind": b"reconstructed"}, _OLD, _BY_PANDAS, RECONSTRUCTED.mark()])
 def test_whatever_says_that_a_table_is_ours_reaches_r(metadata):
-    """What `reconstruct` wrote, a release of 0.1, a file that pandas wrote, and a mark of today."""
+    """Reconstructed tables and releases of 0.1, a file that pandas wrote, and a mark of today."""
     table = pa.table({"a": ["1", "2"]}).replace_schema_metadata(metadata)
     handed = for_r(table)
     known = find_provenance(from_r(handed["columns"], handed["mark"]))
