@@ -194,6 +194,37 @@ class TestOneState:
             with pytest.raises(DataError, match="the table changed while it was counted"):
                 source.count([(pieces,)])
 
+    def test_pieces_without_a_table_of_codes_or_a_snapshot(self, maria: Maria) -> None:
+        smooth = Codebook(columns=(BOOK.column("bmi"),))
+        maria.load("old", typed_table(), kept_by="MyISAM")
+        maria.run("CREATE USER IF NOT EXISTS looker", "GRANT SELECT ON test.old TO looker")
+        source = us.open(maria.address("old", user="looker"), smooth)
+        source.count([("bmi",)])
+        maria.run("INSERT INTO old (bmi) VALUES (11.0)")
+        with pytest.raises(DataError, match="the table changed while it was counted"):
+            source.count([(smooth.smooth[0].fine.name,)])
+
+    @pytest.mark.parametrize("changed", ["patients", "stays"])
+    def test_linked_tables_without_tables_of_codes_or_snapshots(self, maria: Maria, changed: str) -> None:
+        from tests.engines.test_linked_engines import BOOK as LINKED
+        from tests.unit.linked_hospital import tables
+
+        for name, table in tables().items():
+            maria.load(name, table, kept_by="MyISAM")
+        maria.run("CREATE USER IF NOT EXISTS looker", *(f"GRANT SELECT ON test.{name} TO looker" for name in tables()))
+        source = open_linked(maria.address("x", user="looker").replace("&table=x", ""), LINKED).capped("a key")
+        stays = LINKED.table("stays").book
+        codes = [f"c{place}" for place in range(len(source.columns("stays")))]
+
+        def total() -> int:
+            counted = source.counting(stays, source.rows("stays").select(codes)).count([stays.names[:1]])
+            return int(counted[0].open().to_grid().sum())
+
+        assert total() == total() > 0
+        maria.run(f"DELETE FROM {changed} LIMIT 1")
+        with pytest.raises(DataError, match="the table changed while it was counted"):
+            total()
+
 
 def test_texts_are_told_apart_by_their_bytes(maria: Maria) -> None:
     """By the default of the server, all of these but two are the same."""

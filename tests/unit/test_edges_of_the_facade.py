@@ -1,12 +1,18 @@
 """Corners of the facade: what data are is asked wherever there is a price, and nothing that was asked is left aside."""
 
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
 import pyarrow as pa
+import pyarrow.csv
 import pytest
 from linked_examples import hospital, hospital_data
 
 import understudy as us
 from understudy.cli.numbers import number, whole_number
-from understudy.codebook import Categorical, Codebook, Integer
+from understudy.codebook import Categorical, Codebook, FileReading, Integer
 from understudy.errors import DataError, ParameterError, RefusalError, ReleaseError
 from understudy.parameters import number_of
 
@@ -91,3 +97,24 @@ def test_a_cap_of_nothing_is_no_cap_left_out(cap):
     """It used to fall back to the cap of the codebook."""
     with pytest.raises(ParameterError, match=f"`cap` is {cap}; it must be a whole number of 1 or more"):
         us.split(TABLE, person="a", constants=["days"], cap=cap)
+
+
+def test_a_quote_asks_the_file_that_the_codebook_names_in_an_archive(tmp_path: Path) -> None:
+    """Beside it lies a release: what is said of that one is not said of the table that is read."""
+    table, book = us.datasets.discharges(rows=300, seed=1), us.datasets.discharges_codebook()
+    noise: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6}
+    us.synthesize(table, book, rows=20, method="marginals", out=tmp_path / "old", formats=("csv",), **noise)
+    pyarrow.csv.write_csv(table, tmp_path / "raw.csv")
+    packed = tmp_path / "all.zip"
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.write(tmp_path / "raw.csv", "raw.csv")
+        for name in ("synthetic.csv", "manifest.json"):
+            archive.write(tmp_path / "old" / name, f"old/{name}")
+    named = replace(book, file=FileReading(member="raw.csv"))
+    drawn = us.synthesize(packed, named, rows=20, method="marginals", save_model=tmp_path / "model.zip", **noise)
+    assert us.quote(named, 20, "marginals", data=packed, **noise).total == drawn.manifest.total
+    counted = us.count(packed, named, by=["sex"], epsilon=1.0)
+    assert us.quote_count(packed, named, by=["sex"], epsilon=1.0).quote.total == counted.manifest.total
+    assert us.quote_answer(named, "count by sex", epsilon=1.0, data=packed).total.is_formal
+    with pytest.raises(DataError, match="an answer could promise nothing"):
+        us.quote_answer(book, "count by sex", epsilon=1.0, data=packed)

@@ -1,6 +1,7 @@
 """Data frames say more than their values: levels, order, labels, missing codes; and what R does to missing integers."""
 
 import datetime as dt
+import json
 import sys
 
 import numpy as np
@@ -13,7 +14,9 @@ from understudy.codebook import Categorical, Codebook, Ordinal
 from understudy.codebook.labels import ColumnLabels
 from understudy.errors import DataError
 from understudy.facade.r_frames import end_with_r, for_r, from_r
+from understudy.privacy.provenance import MARK
 from understudy.sources.frames import LABELS, labels_of_frame, packed, to_arrow, unpacked
+from understudy.sources.inputs import RECONSTRUCTED, find_provenance
 
 
 def drafted(table) -> Codebook:
@@ -145,8 +148,6 @@ def test_a_release_comes_to_r_with_labels_and_its_mark():
     (column,) = handed["columns"]
     assert (column["kind"], column["codes"], column["meanings"]) == ("number", [1.0, 2.0], ["male", "female"])
     assert column["label"] == "Sex" and set(column["values"]) <= {0.0, 1.0, 2.0}
-    from understudy.sources.inputs import find_provenance
-
     assert find_provenance(from_r(handed["columns"], handed["mark"])).is_release
 
 
@@ -158,3 +159,16 @@ def test_r_ends_tidily(monkeypatch):
     monkeypatch.setitem(sys.modules, "duckdb", type("duckdb", (), {"close": staticmethod(lambda: called.append("d"))}))
     end_with_r()
     assert called == ["d", "exit"]
+
+
+_OLD = {b"understudy.anonymized": b'{"release": "x"}'}
+_BY_PANDAS = {b"PANDAS_ATTRS": json.dumps({MARK.decode(): RECONSTRUCTED.mark()[MARK].decode()}).encode()}
+
+
+@pytest.mark.parametrize("metadata", [{b"understudy.kind": b"reconstructed"}, _OLD, _BY_PANDAS, RECONSTRUCTED.mark()])
+def test_whatever_says_that_a_table_is_ours_reaches_r(metadata):
+    """Reconstructed tables and releases of 0.1, a file that pandas wrote, and a mark of today."""
+    table = pa.table({"a": ["1", "2"]}).replace_schema_metadata(metadata)
+    handed = for_r(table)
+    known = find_provenance(from_r(handed["columns"], handed["mark"]))
+    assert known == find_provenance(table) and known.is_release

@@ -1,7 +1,9 @@
 """Edges of sources: marks inside archives, blank names, endless days, numbers too long, names with quotes."""
 
+import contextlib
 import datetime as dt
 import json
+import shutil
 import sqlite3
 import zipfile
 
@@ -68,6 +70,27 @@ def test_a_confidential_file_inside_an_archive_is_not_public_outside_of_it(tmp_p
         with pytest.raises(ParameterError, match="holds the confidential table itself"):
             refuse_same(confidential, str(tmp_path / "t.parquet"), "starts")
     refuse_same(f"{path}?member=t.parquet", str(tmp_path / "about.txt"), "starts")
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "duckdb"])
+def test_a_confidential_table_in_a_file_is_not_public_under_another_name(tmp_path, engine):
+    path, copy, link, other = (tmp_path / f"{name}.{engine}" for name in ("a", "copy", "link", "other"))
+    for place, value in ((path, 1), (other, 2)):
+        module = {"sqlite": sqlite3, "duckdb": duckdb}[engine]
+        with contextlib.closing(module.connect(str(place))) as connection:
+            connection.execute("CREATE TABLE t (a INTEGER)")
+            connection.execute("CREATE TABLE u (a INTEGER)")
+            connection.execute(f"INSERT INTO t VALUES ({value})")
+            connection.commit()
+    shutil.copyfile(path, copy)
+    link.hardlink_to(path)
+    spelled = [str(path), f"{path}?table=t", f"{engine}://{path}?table=t"]
+    for confidential in spelled:
+        for public in (*spelled, *(f"{place}?table=t" for place in (copy, link))):
+            with pytest.raises(ParameterError, match="holds the confidential table itself"):
+                refuse_same(confidential, public, "starts")
+        refuse_same(confidential, str(other), "starts")
+    refuse_same(f"{path}?table=t", f"{path}?table=u", "starts")
 
 
 def test_linked_tables_are_not_record_wise():

@@ -116,11 +116,13 @@ def quote_answer(
     book: Codebook | str | Path, question: str, *, epsilon: float, data: Any = None, **options: Any
 ) -> Quote:
     """What :func:`answer` would cost. Reads no row of the data; a release is refused as data, as there."""
-    from understudy.sources.inputs import find_provenance
+    from understudy.sources.base import as_codebook
+    from understudy.sources.inputs import provenance_behind
 
-    provenance = find_provenance(data)
+    described = as_codebook(book)
+    provenance = provenance_behind(data, described)
     provenance.refuse_as_data("an answer")  # what will be refused has no price
-    return _planned(book, question, epsilon=epsilon, **options).quote.with_data(provenance)
+    return _planned(described, question, epsilon=epsilon, **options).quote.with_data(provenance)
 
 
 def ask_release(

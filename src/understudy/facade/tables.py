@@ -140,7 +140,7 @@ def quote(
     from understudy.privacy.account import account_at
     from understudy.privacy.provenance import InputRole
     from understudy.release.making import choices_of
-    from understudy.sources.inputs import find_provenance
+    from understudy.sources.inputs import provenance_behind
     from understudy.sources.same import refuse_same
     from understudy.synth.people import of_people
 
@@ -150,7 +150,7 @@ def quote(
         return histories.quote(book, rows, method, data=data, account=account, **options)
     recipe = recipe_of(method, options, book, rows)
     recipe.public_inputs(data)
-    priced = recipe.quote(book, rows).with_data(find_provenance(data))
+    priced = recipe.quote(book, rows).with_data(provenance_behind(data, book))
     if rows_about is not None:
         from understudy.synth.forecast import forecast
 
@@ -221,7 +221,7 @@ def synthesize(
     from understudy.codebook import Codebook
     from understudy.release.folders import check_target
     from understudy.release.formats import chosen_formats
-    from understudy.sources.inputs import find_provenance
+    from understudy.sources.inputs import provenance_behind
     from understudy.synth.released import FittedReleased, refuse_model_of
 
     formats = chosen_formats(formats, csv=csv, rows=rows)
@@ -241,7 +241,7 @@ def synthesize(
     recipe = recipe_of(method, options, book, rows)
     if save_model is not None:
         _check_model_target(recipe, Path(save_model), out)
-        refuse_model_of(find_provenance(data))
+        refuse_model_of(provenance_behind(data, book))
     fitted = _fitted(data, book, rows, recipe, account=account, unknown=unknown, table=table, seed=seed, report=report)
     release = fitted.sample(rows) if out is None else fitted.write(out, rows, formats=formats)
     certificate = release.manifest.certificate
@@ -550,14 +550,15 @@ def quote_count(
     data: Any, book: Codebook | LinkedCodebook | str | Path, by: Sequence[str], epsilon: float, **options: Any
 ) -> CountPrice:
     """What :func:`count` would cost and how wide its intervals would be. Reads no row of the data."""
-    from understudy.sources.inputs import find_provenance
+    from understudy.sources.inputs import provenance_behind
     from understudy.sources.linked import linked_provenance
 
     counts = _counts(book, by=by, epsilon=epsilon, **options)
     linked = load_linked(book)
-    provenance = find_provenance(data) if linked is None else linked_provenance(data, linked)
+    provenance = provenance_behind(data, load_codebook(book)) if linked is None else linked_provenance(data, linked)
     provenance.refuse_as_data("a table of counts")  # what will be refused has no price
-    return CountPrice(cells=counts.cells, half_width=counts.reach, confidence=counts.confidence, quote=counts.quote())
+    quote = counts.quote().with_data(provenance)
+    return CountPrice(cells=counts.cells, half_width=counts.reach, confidence=counts.confidence, quote=quote)
 
 
 def count_options() -> dict[str, Option]:

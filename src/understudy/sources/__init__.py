@@ -10,7 +10,7 @@ from understudy.sources.base import Source, as_codebook
 from understudy.sources.encoded import EncodedSource
 from understudy.sources.engine import EngineSource
 from understudy.sources.files import open_table
-from understudy.sources.inputs import find_provenance
+from understudy.sources.inputs import provenance_behind
 from understudy.sources.tables import CountTable
 
 __all__ = ["CountTable", "EncodedSource", "EngineSource", "Source", "open_source"]
@@ -48,7 +48,7 @@ def open_source(
     [<withheld>]
     """
     book = as_codebook(codebook)
-    provenance = find_provenance(what, member=book.file.member if book.file else "")
+    provenance = provenance_behind(what, book)
     opened = open_table(what, table, file=None if provenance.is_release else book.file)
     absent = dict.fromkeys(c.reads for c in book.described if c.reads not in opened.header)
     if absent:

@@ -23,7 +23,7 @@ from understudy.sources.dictionaries import have_one_schema, known_throughout
 from understudy.sources.expressions import as_text, is_known, is_whole, person_of, present, read_day, read_number
 from understudy.sources.faults import engine_errors
 from understudy.sources.files import Opened, files_and_reading, is_database, open_table
-from understudy.sources.inputs import find_provenance
+from understudy.sources.inputs import provenance_behind
 from understudy.sources.kinds import CSV, file_kind
 
 CellFault = Literal[
@@ -83,7 +83,7 @@ def check_table(what: Any, codebook: Codebook | str | Path, *, table: str | None
     """
     Whole(tried=20).check("most", most)
     book = as_codebook(codebook)
-    book = book.plain if find_provenance(what).is_release else book
+    book = book.plain if provenance_behind(what, book).is_release else book
     if not isinstance(what, str | Path) or is_database(str(what)):
         _, faults = check_opened(open_table(what, table, file=book.file, allow_repeats=True), book, most)
     else:

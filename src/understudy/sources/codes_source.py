@@ -39,6 +39,7 @@ class CodesSource(EngineSource):
         self.bench = bench_for(connection, expression)
         self._local_bytes = 0 if self.bench.stays_in_engine else local_bytes
         self._likely_rows, self._verify, self._parquet = None, lambda: None, ()
+        self._read_anew, self._states = (), None
         self._checked, self._local, self._streamed, self._before = True, None, None, None
         weakref.finalize(self, forget, self.bench).atexit = False
 

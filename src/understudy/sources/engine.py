@@ -3,8 +3,8 @@
 import copy
 import math
 import weakref
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from understudy.sources.encoded import EncodedSource
 from understudy.sources.expressions import PERSON, encoded_table, unknown_code
 from understudy.sources.faults import engine_errors
 from understudy.sources.files import Opened
+from understudy.sources.states import FileStates
 from understudy.sources.streamed import StreamedTables
 from understudy.sources.tables import DENSE_LIMIT, CountTable, code_type, counts_people, people_table
 
@@ -55,6 +56,9 @@ class EngineSource(Source):
         self._local_bytes = 0 if self.bench.stays_in_engine else local_bytes
         """Codes up to this many bytes are counted in our own memory; 0 leaves every row in the engine."""
         self._likely_rows, self._verify, self._parquet = opened.likely_rows, opened.verify, opened.parquet
+        self._read_anew = opened.read_anew
+        self._states: FileStates | None = None
+        """The files when they were first read."""
         self._checked = False
         self._before: Bench | None = None
         self._local: EncodedSource | None = None
@@ -69,7 +73,10 @@ class EngineSource(Source):
             self.bench.on_disk = self._is_large()
             if self.bench.on_disk and not self._counts_pieces:
                 self.bench.expression = self._encoding()  # without numbers, which only our own memory has a use for
-        codes = self.bench.encode(report)
+        if self.bench.codes is None:
+            with self._one_state():
+                self.bench.encode(report)
+        codes = self.bench.codes
         if self._before is not None:  # encoded earlier, without pieces
             if self.bench.stays_in_engine:
                 self._before.refuse_change()
@@ -79,6 +86,18 @@ class EngineSource(Source):
             self._refuse_unknown(codes)
             self._checked = True
         return codes
+
+    @contextmanager
+    def _one_state(self) -> Iterator[None]:
+        """Files are read inside, and are as they were when they were read first."""
+        if self._states is None:
+            self._states = FileStates(self._read_anew)
+        yield
+        try:
+            self._states.refuse_changes()
+        except DataError:
+            self.bench.free()  # or the next question would be answered from it
+            raise
 
     def _row_bytes(self) -> int:
         width = sum(code_type(column.size + 1)(0).nbytes for column in self._columns)
@@ -162,7 +181,8 @@ class EngineSource(Source):
         rows = None if self._has_ids or self._checked else rows_of_text(self._parquet, book)
         if not rows or rows * self._row_bytes() > self._local_bytes:
             return None
-        columns = codes_of_text(self._parquet, book, self.unknown, rows)
+        with self._one_state():
+            columns = codes_of_text(self._parquet, book, self.unknown, rows)
         if columns is None:
             return None
         _refuse(unknown_rows(columns, book))
@@ -229,8 +249,8 @@ class EngineSource(Source):
             if any(pieces.intersection(clique) for clique in cliques):
                 self._with_pieces()
             tables = self._count_in_engine(cliques, report)
-            if self._streamed is not None:  # other tables of it were counted from the files as they were
-                self._streamed.refuse_changes()
+            if self._streamed is not None and self._states is not None:  # other tables were counted from the files
+                self._states.refuse_changes()
             return tables
 
     def _count_streamed(self, cliques: Sequence[Clique], report: Report | None) -> list[Secret[CountTable]] | None:
@@ -243,7 +263,8 @@ class EngineSource(Source):
             rows = rows_of_text(self._parquet, self.rules)
             if not rows or rows * self._row_bytes() <= self._local_bytes:
                 return None
-            self._streamed = StreamedTables(self._parquet, self.rules, self.unknown)
+            self._states = self._states or FileStates(self._read_anew)
+            self._streamed = StreamedTables(self._parquet, self._states, self.rules, self.unknown)
         counted = self._streamed.count(cliques, check=not self._checked, keep=self.keep, report=report)
         if counted is None:
             return None

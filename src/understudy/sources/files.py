@@ -58,6 +58,8 @@ class Opened:
     """About how many rows there are at most, where that is known without reading them."""
     parquet: tuple[Path, ...] = ()
     """The files of the table, where they are Parquet."""
+    read_anew: tuple[Path, ...] = ()
+    """Files that the engine reads again for every question."""
     file: FileReading = field(default=FileReading(), repr=False)
     """How the file was read, as far as a codebook should keep it."""
     labels: Mapping[str, ColumnLabels] = field(default_factory=dict, repr=False)
@@ -359,7 +361,8 @@ def _open_json(address: str, paths: Sequence[Path]) -> Opened:
 
 def database_of(address: str) -> tuple[Path, str | None] | None:
     """The file and the table that an address names whose database is a file; None for anything else."""
-    where = file_address(address)
+    place, options = _split(address)
+    where = file_address(place, options.get("table"))
     return None if where is None else (Path(where.host).resolve(), where.options.get("table"))
 
 
@@ -418,6 +421,7 @@ def _open_parquet(address: str, paths: Sequence[Path]) -> Opened:
         from_file=True,
         likely_rows=rows,
         parquet=tuple(paths),
+        read_anew=tuple(paths),
     )
 
 
@@ -452,6 +456,7 @@ def _of_text(
         header=header,
         label=address,
         compressed=tuple(path for path in paths if is_compressed(path)),
+        read_anew=tuple(paths),
         from_file=True,
         # a row has at least a separator or an end for each of its columns
         likely_rows=sum(_text_bytes(path) for path in paths) // len(header),

@@ -11,6 +11,7 @@ from operator import or_
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
+from understudy.codebook import Codebook
 from understudy.errors import DataError, ParameterError, UnderstudyError
 from understudy.loading import loader
 from understudy.privacy.ledger import Ledger
@@ -55,6 +56,11 @@ def find_provenance(what: Any, *, member: str = "") -> Provenance:
     return _of_metadata(
         {key: str(attributes[key.decode()]).encode() for key in (MARK, _MARK_1) if key.decode() in attributes}
     )
+
+
+def provenance_behind(what: Any, book: Codebook) -> Provenance:
+    """What a table is that is read by a codebook, which may name the file inside an archive."""
+    return find_provenance(what, member=book.file.member if book.file else "")
 
 
 def public_provenance(what: Any, role: InputRole, *, confidential: Any = None) -> Provenance:

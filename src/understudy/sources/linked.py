@@ -40,10 +40,11 @@ from understudy.sources.engines.file_database import read_together
 from understudy.sources.expressions import encoded_columns, unknown_code
 from understudy.sources.faults import engine_errors
 from understudy.sources.files import Opened
-from understudy.sources.inputs import find_provenance
+from understudy.sources.inputs import provenance_behind
 from understudy.sources.linked_constants import contradictions, with_constants
 from understudy.sources.linked_files import Place, on_one_connection, places_of, refuse_two_servers
 from understudy.sources.linked_order import KEY, NUMBER, PARENT, RANK, ROW, TEXT, order_of, ranked, text_of
+from understudy.sources.states import FileStates
 
 _MEMORY, _MOST_MEMORY = 128, 4096
 """Megabytes that the engine which joins files may hold: so few that a hundred thousand people need them as much as a
@@ -92,7 +93,7 @@ def open_linked(
         opened=opened,
         unknown=unknown,
         account=account_at(account),
-        provenance=_joined_provenance(places),
+        provenance=_joined_provenance(places, book),
         pieces=pieces,
         local_bytes=local_bytes,
     )
@@ -102,11 +103,11 @@ def open_linked(
 
 def linked_provenance(what: Any, book: LinkedCodebook) -> Provenance:
     """What linked tables are, without reading a row."""
-    return _joined_provenance(places_of(what, book))
+    return _joined_provenance(places_of(what, book), book)
 
 
-def _joined_provenance(places: Mapping[str, Place]) -> Provenance:
-    return of_several([find_provenance(place.what) for place in places.values()])
+def _joined_provenance(places: Mapping[str, Place], book: LinkedCodebook) -> Provenance:
+    return of_several([provenance_behind(place.what, book.table(name).book) for name, place in places.items()])
 
 
 class LinkedSource:
@@ -223,8 +224,10 @@ class LinkedSource:
     def prepare(self, *, strict: bool = True) -> dict[str, Any]:
         """Encode every table, read constants into their parents, and refuse what does not hold together."""
         benches: list[Bench] = []
+        states = FileStates([path for opened in self._opened.values() for path in opened.read_anew])
         with one_state(self.connection, benches):
             staged = {name: self._staged(name, benches) for name in self._opened}
+        states.refuse_changes()
         faults = [fault for name in staged for fault in self._unknown_faults(name, staged[name])]
         keys = {table.name: self.keys_of(table, staged) for table in self.codebook.tables}
         faults += [f for table in self.codebook.tables for f in key_faults(self.connection, table, staged, keys)]

@@ -18,6 +18,7 @@ from understudy.errors import DataError
 from understudy.privacy.provenance import MARK
 from understudy.sources.csv_files import repeated_names
 from understudy.sources.frames import LABELS, packed
+from understudy.sources.inputs import find_provenance
 from understudy.sources.workbooks import whole_numbers
 
 _TYPES = {
@@ -62,9 +63,8 @@ def columns_of(table: pa.Table, book: Codebook | None = None) -> list[dict[str, 
 
 
 def mark_of(table: pa.Table) -> str:
-    """What says that a table is a release; it travels with the data frame."""
-    mark: bytes = (table.schema.metadata or {}).get(MARK, b"")
-    return mark.decode()
+    """What says that a table is a release, in whatever way it says so; it travels with the data frame."""
+    return find_provenance(table).mark().get(MARK, b"").decode()
 
 
 def _list(value: Any) -> list[Any]:

@@ -62,9 +62,19 @@ def _is_same(confidential: Any, public: Any) -> bool:
         return True
     first, second = database_of(str(confidential)), database_of(str(public))
     if first is not None and second is not None:  # a table that was named beside the address is not known here
-        return first[0] == second[0] and (first[1] == second[1] or None in (first[1], second[1]))
+        is_one_table = first[1] == second[1] or None in (first[1], second[1])
+        return is_one_table and _is_same_database(first[0], second[0])
     mine, theirs = files_and_member(confidential), files_and_member(public)
     return any(_is_same_file(first, mine[1], second, theirs[1]) for first in mine[0] for second in theirs[0])
+
+
+def _is_same_database(first: Path, second: Path) -> bool:
+    """One file under two names, or a copy of it."""
+    try:
+        is_alike = first.stat().st_size == second.stat().st_size
+        return first.samefile(second) or (is_alike and digest_of_content(first) == digest_of_content(second))
+    except OSError:
+        return first == second
 
 
 def _is_same_file(first: Path, in_first: str, second: Path, in_second: str) -> bool:

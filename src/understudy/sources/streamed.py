@@ -23,11 +23,11 @@ import pyarrow.parquet as pq
 
 from understudy.codebook import Codebook, Column
 from understudy.compiled import kernel
-from understudy.errors import DataError
 from understudy.files import Access, make_folder, write_file
 from understudy.sources.base import Report
 from understudy.sources.covering import covers
 from understudy.sources.dictionaries import fill_codes
+from understudy.sources.states import FileStates
 from understudy.sources.tables import CountTable, code_type
 
 Counts = npt.NDArray[np.int64]
@@ -70,9 +70,8 @@ def pieces_of(paths: Sequence[Path], most_rows: int = PIECE_ROWS) -> list[Piece]
 class StreamedTables:
     """The files of one table, in the state in which they were first seen."""
 
-    def __init__(self, paths: Sequence[Path], book: Codebook, unknown: str) -> None:
-        self._book, self._unknown = book, unknown
-        self._states = {path: _state_of(path) for path in paths}
+    def __init__(self, paths: Sequence[Path], states: FileStates, book: Codebook, unknown: str) -> None:
+        self._book, self._unknown, self._states = book, unknown, states
         self._pieces = pieces_of(paths)
         self._known: list[dict[Any, int]] = [{} for _ in book.counted]
 
@@ -97,7 +96,7 @@ class StreamedTables:
             sums.take_up(place)
         if not self._add_all(sums, plan, read, place, report):
             return None
-        self.refuse_changes()
+        self._states.refuse_changes()
         unknown_rows = {column.name: int(rows) for column, rows in zip(read, sums.unknown, strict=True) if rows}
         tables: dict[int, CountTable] = {}
         for (names, places), begin in zip(joint.items(), plan.begins, strict=True):
@@ -108,22 +107,9 @@ class StreamedTables:
                 tables[number] = whole if tuple(cliques[number]) == names else whole.project(tuple(cliques[number]))
         return [tables[number] for number in range(len(cliques))], unknown_rows
 
-    def refuse_changes(self) -> None:
-        """Counts of two states of a table are never mixed."""
-        for path, state in self._states.items():
-            try:
-                now = _state_of(path)
-            except OSError:
-                now = None
-            if now != state:
-                raise DataError(
-                    f"{str(path)!r} was changed or removed while the table was counted; counts of two states are never "
-                    "mixed. Run again when nobody writes to the table."
-                )
-
     def _key(self, plan: "_Plan", read: Sequence[Column]) -> str:
         """What sums are of: they are taken up for exactly the same question on exactly the same files."""
-        files = [[str(path.absolute()), *state] for path, state in self._states.items()]
+        files = [[str(path.absolute()), state] for path, state in self._states.of.items()]
         asked = [plan.names, [column.name for column in read], [list(piece.groups) for piece in self._pieces]]
         told = json.dumps([1, self._book.digest, self._unknown, asked, files])
         return hashlib.sha256(told.encode()).hexdigest()[:32]
@@ -170,7 +156,7 @@ class StreamedTables:
                     stopped.set()  # Ctrl-C: pieces under way end at their next batch
                     raise
         except (ValueError, pa.ArrowException):  # text that is no UTF-8, or a damaged file: the engine says which
-            self.refuse_changes()
+            self._states.refuse_changes()
             return False
 
     def _add(
@@ -183,7 +169,7 @@ class StreamedTables:
         stopped: threading.Event,
     ) -> bool:
         """Count one piece."""
-        self.refuse_changes_of(piece.path)
+        self._states.refuse_change_of(piece.path)
         places = [self._book.counted.index(column) for column in read]
         names = list(dict.fromkeys(column.reads for column in read))
         codes = np.empty((len(read), _BATCH), dtype=code_type(max(column.size for column in read) + 1))
@@ -208,21 +194,6 @@ class StreamedTables:
         sums.counts += even
         sums.counts += odd
         return True
-
-    def refuse_changes_of(self, path: Path) -> None:
-        """As :meth:`refuse_changes`, of one file only."""
-        try:
-            is_same = _state_of(path) == self._states[path]
-        except OSError:
-            is_same = False
-        if not is_same:
-            self.refuse_changes()
-
-
-def _state_of(path: Path) -> tuple[int, int, int]:
-    """Size, time of the last change and place on the disk."""
-    told = path.stat()
-    return told.st_size, told.st_mtime_ns, told.st_ino
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,7 +27,7 @@ from understudy.privacy.quote import Quote
 from understudy.privacy.transaction import Point, paying
 from understudy.release.folders import check_file, new_file
 from understudy.sources import open_source
-from understudy.sources.inputs import find_provenance
+from understudy.sources.inputs import provenance_behind
 from understudy.sources.tables import CountTable
 from understudy.synth.people import capped_source, person_entries
 
@@ -103,7 +103,7 @@ def paid_rules(
 ) -> tuple[Codebook, tuple[Rule, ...]]:
     """The codebook of ``text`` with the rules that show at this price, written to a new file."""
     book = Codebook.from_toml(text)
-    provenance = find_provenance(what)
+    provenance = provenance_behind(what, book)
     provenance.refuse_as_data("rules learned at a price")
     check_file(out, what="the codebook")
     stream = Stream.checked(stream)

@@ -197,6 +197,9 @@ class _Backend(SQLBackend):  # type: ignore[misc]
         self.has_snapshots = True
         """Whether a transaction sees one state of every table that was opened."""
         self.may_make_tables: bool | None = None
+        self.read_first: list[tuple[str, str]] = []
+        """Where nothing holds the tables below others to one state: how their digests are asked for, and the variables
+        of the session that have them."""
 
     @property
     def version(self) -> str:
@@ -389,6 +392,9 @@ class _MariaDialect(GuardedDialect):
 class MariaBench(Bench):
     """A temporary table of small integers where one may be made; otherwise every question encodes again."""
 
+    _first: tuple[str, str] | None = None
+    """How the digest of what it reads is asked for, and the variable that has that of what was read first."""
+
     def _make(self, report: Any) -> Any:
         if report:
             report("reading", 0, 100)
@@ -443,21 +449,38 @@ class MariaBench(Bench):
 
     def _remember(self, encoding: str) -> None:
         """What is read first, as a digest that stays in the session; nothing to do where a snapshot is held."""
-        self._first: str | None = None
         if self.connection.has_snapshots:
             self.connection.rows(f"SELECT COUNT(*) FROM ({encoding}) AS t LIMIT 1")  # may it be read at all?
             return
         whole = ", ".join(f"COALESCE(`{name}`, '-')" for name in self.expression.columns)
         number = f"CAST(CONV(LEFT(SHA1(CONCAT_WS(',', {whole})), 15), 16, 10) AS UNSIGNED)"
-        self._digest = f"SELECT CONCAT(COUNT(*), ':', COALESCE(SUM({number}), 0)) FROM ({encoding}) AS t"
-        self._first = f"@{self.name}"
-        self.connection.rows(f"SET {self._first} = ({self._digest})")
+        self._first = (
+            f"SELECT CONCAT(COUNT(*), ':', COALESCE(SUM({number}), 0)) FROM ({encoding}) AS t",
+            f"@{self.name}",
+        )
+        self.connection.rows(f"SET {self._first[1]} = ({self._first[0]})")
 
     def _refuse_other_state(self) -> None:
-        if self.codes is self.expression and self.codes is not None and self._first is not None:
-            ((same,),) = self.connection.rows(f"SELECT ({self._digest}) <=> {self._first} AS same")
+        """What this reads, and what is below it, is still what was read first."""
+        if self.codes is None or self.codes is not self.expression:
+            return
+        for digest, first in dict.fromkeys([*self.connection.read_first, *([self._first] if self._first else [])]):
+            ((same,),) = self.connection.rows(f"SELECT ({digest}) <=> {first} AS same")
             if not same:
                 raise DataError(CHANGED)
+
+    def refuse_change(self) -> None:
+        """Without a table of codes, by the digest of what was read first."""
+        self._refuse_other_state()
+        super().refuse_change()
+
+    @classmethod
+    @contextmanager
+    def one_state(cls, connection: Any, made: list[Bench]) -> Iterator[None]:
+        """Where every question encodes again, those that come later are held to this state too."""
+        with super().one_state(connection, made):
+            yield
+        connection.read_first = [bench._first for bench in made if isinstance(bench, MariaBench) and bench._first]
 
     def free(self) -> None:
         """Drop the temporary table; a lost connection has dropped it already."""
