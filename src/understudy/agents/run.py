@@ -5,7 +5,7 @@ server. So such words go to the holder's log, and standard error says which file
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +60,7 @@ def open_desk(
     folder, log = _folders(home)  # not before: a slip on the command line leaves nothing behind
     header, provenance = None, None
     books, promises = {}, {}
-    with nullcontext() if offered is None else paced():  # a client can time a start as it times an answer
+    with paced():  # a client can time a start as it times an answer
         if offered is not None:
             with _for_the_holder("the data", log):
                 provenance = about.provenance_of(offered.path)

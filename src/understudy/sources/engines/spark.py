@@ -80,9 +80,7 @@ class SparkBench(Bench):
         super().__init__(connection, expression)
         self._files: list[str] = []
         self._first: Any = None
-        with suppress(
-            Exception
-        ):  # whose files may not be listed is not watched; other faults come later
+        with suppress(Exception):  # whose files may not be listed is not watched; other faults come later
             frame = connection._session.sql(connection.compile(expression))
             files = [_as_glob(unquote(path)) for path in frame.inputFiles()]
             if files:  # none where the table lies in no file, or where its codes are kept already
