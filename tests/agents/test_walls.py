@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 import understudy
 from understudy.agents.arguments import Amount, Choice, Count, Name, Settings, Several, Words, YesNo, checked, schema_of
-from understudy.agents.log import HolderLog
+from understudy.agents.log import UNWRITTEN, HolderLog
 from understudy.agents.phases import CLOSED, EMPTY, REFUSED, Told, confidential_phase, public_phase
+from understudy.agents.run import open_desk
+from understudy.agents.server import called
 from understudy.agents.tools import TOOLS
 from understudy.errors import (
     AccountError,
@@ -54,6 +56,25 @@ def test_rows_are_opened_in_the_confidential_phase_alone():
                     found.append(ast.unparse(node.func))
                     assert id(node) in inside or where in ELSEWHERE, where
     assert set(found) == READING_ROWS, "the walk sees nothing any more"
+
+
+def test_rows_are_open_for_whole_seconds_when_a_server_starts():
+    """A client may start it as often as it likes, and time it."""
+    (start,) = [
+        node
+        for node in ast.walk(ast.parse((ROOM / "run.py").read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef) and node.name == "open_desk"
+    ]
+    blocks = [
+        node
+        for node in ast.walk(start)
+        if isinstance(node, ast.With) and any("paced()" in ast.unparse(item) for item in node.items)
+    ]
+    paced = {id(node) for block in blocks for node in ast.walk(block)}
+    reading = [
+        node for node in ast.walk(start) if isinstance(node, ast.Call) and ast.unparse(node.func) in READING_ROWS
+    ]
+    assert len(reading) == 2 and all(id(node) in paced for node in reading)
 
 
 SECRET = "row 77 holds QZX"
@@ -150,3 +171,52 @@ def test_every_text_list_and_number_is_bounded(tool):
         assert bounded & set(schema), name
     assert tool.input_schema["additionalProperties"] is False
     assert not tool.costs or "quote" in tool.description
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ("offers", {}),
+        ("answer", {"question": "count", "epsilon": 0.1}),
+        ("draft_for_holder", {"name": "mine"}),
+        ("verify", {"release": "nowhere"}),
+    ],
+    ids=lambda given: given[0],
+)
+def test_a_log_that_cannot_be_written_is_one_sentence_without_a_path(house, given):
+    """Whether rows were open or not, and whatever was to be written: the disk may be full."""
+    desk = open_desk(house.root, account="a.account", cap_epsilon=1, data="people.csv", codebooks=["book.toml"])
+    desk.log.path.rename(house.root / "kept")
+    desk.log.path.mkdir()  # a folder in its place: root may write anywhere else
+    name, arguments = given
+    (tool,) = [tool for tool in TOOLS if tool.name == name]
+    told = called(desk, tool, arguments)
+    assert told.is_error and told.structured_content is None
+    sentence = told.content[0].text
+    assert sentence == (
+        UNWRITTEN if name != "verify" else "there is no release 'nowhere'; the holder offers no release."
+    )
+    if name == "answer":  # it was charged and lies in its folder: once the log is back it is sent for nothing
+        desk.log.path.rmdir()
+        assert called(desk, tool, arguments).structured_content["charged"]["epsilon"] == 0
+
+
+def test_an_error_while_rows_are_open_closes_the_data_set_though_no_log_can_be_written(house, monkeypatch):
+    desk = open_desk(house.root, account="a.account", cap_epsilon=1, data="people.csv", codebooks=["book.toml"])
+    desk.log.path.rename(house.root / "kept")
+    desk.log.path.mkdir()
+
+    def failing(*_, **__):
+        raise DataError(SECRET)
+
+    monkeypatch.setattr("understudy.facade.answers.answer", failing)
+    (answer,) = [tool for tool in TOOLS if tool.name == "answer"]
+    told = called(desk, answer, {"question": "count", "epsilon": 0.1})
+    assert told.content[0].text == UNWRITTEN and desk.is_closed
+
+
+def test_words_that_are_no_text_can_be_written_down(tmp_path):
+    """Names of files may hold any bytes, and errors quote them."""
+    log = HolderLog(path=tmp_path / "log")
+    log.failed("x", DataError("a file named \udcff"))
+    assert "\\udcff" in log.path.read_text(encoding="utf-8")

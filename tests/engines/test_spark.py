@@ -231,3 +231,32 @@ def test_a_cluster_loses_a_worker_while_it_draws(
     assert verify_release(out).problems == ()
     [charge] = us.Account.open(tmp_path / "a.account").history()
     assert charge.state == ChargeState.COMMITTED and charge.release_id == manifest["release"]
+
+
+@pytest.mark.parametrize("change", ["more rows", "as many rows", "gone"])
+def test_a_file_that_changes_is_said_and_counts_are_never_mixed(spark: Any, tmp_path: Path, change: str) -> None:
+    """Spark lists files once, and would read what is under their names now."""
+    folder = tmp_path / "a b[1]%20*"
+    folder.mkdir()
+    age = Integer(name="age", edges=tuple(map(Fraction, (0, 18, 65))), missing="NA")
+    book = Codebook(columns=(age,))
+
+    def put(value: int, rows: int) -> None:
+        pq.write_table(pa.table({"age": pa.array([value] * rows, pa.int64())}), folder / "t.parquet")
+
+    put(5, 400)
+    glob = "".join(f"\\{letter}" if letter in "[]*" else letter for letter in str(folder / "t.parquet"))
+    source = us.open(spark, book, table=glob)
+    assert source.count([("age",)])[0].open().to_grid().tolist() == [400, 0, 0]
+    assert source.count([("age",)])[0].open().to_grid().tolist() == [400, 0, 0]  # nothing changed, nothing is said
+    if change == "gone":
+        (folder / "t.parquet").unlink()
+    else:
+        put(20, 700 if change == "more rows" else 400)
+    with pytest.raises(DataError, match="the table changed while it was counted"):
+        source.count([("age",)])
+    with pytest.raises(DataError, match=r"the table changed while it was counted|cannot be read"):
+        source.count([(book.smooth[0].fine.name,)])  # until it was looked for, a count of the new file
+    if change != "gone":  # "run again" in the same session does not find the old codes
+        later = us.open(spark, book, table=glob)
+        assert later.count([("age",)])[0].open().to_grid().tolist() == [0, 700 if change == "more rows" else 400, 0]

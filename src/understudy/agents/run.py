@@ -13,6 +13,7 @@ from understudy.agents.desk import Desk
 from understudy.agents.log import NAME as LOG
 from understudy.agents.log import HolderLog
 from understudy.agents.offers import ANSWERS, CODEBOOKS, FOLDER, HOLDER, Book, Offered, Offers, named, named_data
+from understudy.agents.phases import paced
 from understudy.errors import MissingExtraError, ParameterError, RefusalError, StoppedError, UnderstudyError
 from understudy.extras import need
 from understudy.facade import agents as about
@@ -58,18 +59,19 @@ def open_desk(
     papers = _sealed(documents, "document", home)
     folder, log = _folders(home)  # not before: a slip on the command line leaves nothing behind
     header, provenance = None, None
-    if offered is not None:
-        with _for_the_holder("the data", log):
-            provenance = about.provenance_of(offered.path)
-            names = about.header_of(offered.path, table=table)
-            header = names if public_header else None
     books, promises = {}, {}
-    for name, path in described.items():
-        with _for_the_holder(f"the codebook {name!r}", log):
-            book = about.public_codebook(path)
-            if offered is not None:
-                about.check_rows(offered.path, book, unknown=unknown, table=table)
-        books[name] = Book(name=name, codebook=book, origin="holder", unknown=None if offered is None else unknown)
+    with paced():  # a client can time a start as it times an answer
+        if offered is not None:
+            with _for_the_holder("the data", log):
+                provenance = about.provenance_of(offered.path)
+                names = about.header_of(offered.path, table=table)
+                header = names if public_header else None
+        for name, path in described.items():
+            with _for_the_holder(f"the codebook {name!r}", log):
+                book = about.public_codebook(path)
+                if offered is not None:
+                    about.check_rows(offered.path, book, unknown=unknown, table=table)
+            books[name] = Book(name=name, codebook=book, origin="holder", unknown=None if offered is None else unknown)
     books |= _earlier(folder / CODEBOOKS, books, opened, log, has_data=offered is not None)
     for name, release in shelves.items():
         with _for_the_holder(f"the release {name!r}", log):

@@ -19,6 +19,7 @@ from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
 from understudy.agents.arguments import checked
+from understudy.agents.log import LogError
 from understudy.agents.phases import Told
 from understudy.agents.tools import TOOLS, Tool
 from understudy.files import open_to_append
@@ -67,10 +68,19 @@ def server_of(desk: "Desk") -> "Server[Any]":
 def called(desk: "Desk", tool: Tool, given: Any) -> wire.CallToolResult:
     """One call, whose every outcome is a result: the protocol's library sends the words of an error that reaches it."""
     try:
+        return _called(desk, tool, given)
+    except LogError as reason:  # wherever it was met: before, between or behind what was to be written down
+        return _refusal(str(reason))
+
+
+def _called(desk: "Desk", tool: Tool, given: Any) -> wire.CallToolResult:
+    try:
         facts = tool.does(desk, **checked(tool.arguments, given))
         text = json.dumps(facts, ensure_ascii=False, allow_nan=False)
     except Told as reason:
         return _refusal(str(reason))
+    except LogError:
+        raise
     except Exception as reason:
         reference = desk.log.failed(tool.name, reason)
         return _refusal(f"the server made a mistake; the holder finds it under {reference} in the confidential log.")

@@ -1,25 +1,27 @@
 """Spark: its workers encode and count where the rows are.
 
-Spark lists the files of a table once, when it is opened: what is added later is not read, and a file that is gone is
-said. The codes that it keeps are of that one state.
+Spark lists the files of a table once, when it is opened: what is added later is not read. It would read a file that was
+written anew under the same name, wholly or in part, when numbers are encoded again or the codes of a lost worker are
+made again. So size and time of every file are compared after each question, and a change is said.
 """
 
 import os
+import re
 import shutil
 import socket
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
-from urllib.parse import SplitResult
+from urllib.parse import SplitResult, unquote
 
 import ibis
 import pyarrow as pa
 
 from understudy.errors import DataError
 from understudy.extras import need
-from understudy.sources.engines.bench import Bench
+from understudy.sources.engines.bench import CHANGED, Bench
 from understudy.sources.engines.dialect import NUMBER, Dialect, temporary_name
 from understudy.sources.engines.kind import Address, Engine, Found
 from understudy.sources.faults import engine_errors
@@ -74,11 +76,55 @@ class _SparkDialect(Dialect):
 class SparkBench(Bench):
     """A cached view: Spark keeps the codes on its workers, in memory or on their disks."""
 
+    def __init__(self, connection: Any, expression: Any) -> None:
+        super().__init__(connection, expression)
+        self._files: list[str] = []
+        self._first: Any = None
+        with suppress(Exception):  # whose files may not be listed is not watched; other faults come later
+            frame = connection._session.sql(connection.compile(expression))
+            files = [_as_glob(unquote(path)) for path in frame.inputFiles()]
+            if files:  # none where the table lies in no file, or where its codes are kept already
+                self._first = self._state(files)
+                self._files = files
+
+    def _state(self, files: list[str]) -> Any:
+        """Path, size and time of change of all files, by Spark itself, which reaches them; their bytes are not read."""
+        listed = self.connection._session.read.format("binaryFile").load(files)
+        return sorted(listed.select("path", "length", "modificationTime").toArrow().to_pylist(), key=str)
+
+    def fetch(self, expression: Any) -> pa.Table:
+        """The answer to one question, of the state that was opened."""
+        answer = self.fetched(self.connection, expression)
+        self.refuse_change()
+        return answer
+
+    def count(self, sets: Sequence[Sequence[str]]) -> Iterator[pa.Table]:
+        """One GROUP BY each over the codes."""
+        codes = self.encode()
+        for keys in sets:
+            yield self.fetched(self.connection, codes.group_by(list(keys)).aggregate(n=codes.count()))
+        self.refuse_change()
+
+    def refuse_change(self) -> None:
+        """Raise unless the files are those that were opened."""
+        from pyspark.errors import AnalysisException
+
+        if not self._files:
+            return
+        try:
+            now = self._state(self._files)
+        except AnalysisException:  # one is gone
+            now = None
+        if now != self._first:
+            raise DataError(CHANGED)
+
     def _make(self, report: Any) -> Any:
         from pyspark import StorageLevel
 
         session = self.connection._session
-        self._frame = session.sql(self.connection.compile(self.expression))
+        encoded = session.sql(self.connection.compile(self.expression))
+        # a condition of its own, or Spark would take codes that another source of these files keeps, however old
+        self._frame = encoded.where(f"'{self.name}' = '{self.name}'")
         self._frame.persist(StorageLevel.MEMORY_AND_DISK)
         self._frame.createOrReplaceTempView(self.name)
         return self.connection.table(self.name)
@@ -112,14 +158,14 @@ class SparkBench(Bench):
             self._frame.unpersist()
             self.codes = None
 
-    @classmethod
-    @contextmanager
-    def one_state(cls, connection: Any, made: "list[Bench]") -> Iterator[None]:
-        """The files were listed when the tables were opened."""
-        yield
 
-    def refuse_change(self) -> None:
-        """The files were listed when the table was opened."""
+def _as_glob(path: str) -> str:
+    """A path that stands for itself where Spark looks for patterns.
+
+    >>> _as_glob("file:/a[1]/b*.parquet")
+    'file:/a\\\\[1\\\\]/b\\\\*.parquet'
+    """
+    return re.sub(r"([\\\[\]{}*?])", r"\\\1", path)
 
 
 class _Spark(Engine):
