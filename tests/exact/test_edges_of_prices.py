@@ -188,7 +188,7 @@ def test_gaussian_sums_are_measured_at_the_length_that_is_paid_for(monkeypatch):
             stream=Stream.of_seed(1),
         )  # fmt: skip
         assert asked.pop() == (squared, event.units) and (found.laplace, found.normal) == (0.0, 3.0)
-        meant = Meter(event, Stream.of_seed(0)).sums_variance(squared=squared, units=event.units)
+        meant = event.sums_variance(squared=squared, units=event.units)
         assert gaussian_deviation(event, Lengths(moved=9, squared=5)) == math.sqrt(meant)
 
 

@@ -108,7 +108,5 @@ def _parted(
 
     of_persons = tuple(rule for rule in rules if set(rule.columns) <= above)
     of_records = tuple(rule for rule in rules if not set(rule.columns) & above)
-    across = [
-        as_attested(renamed(rule, spell), rule) for rule in rules if rule not in (*of_persons, *of_records)
-    ]
+    across = [as_attested(renamed(rule, spell), rule) for rule in rules if rule not in (*of_persons, *of_records)]
     return of_persons, of_records, across

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from understudy.codebook import Codebook, Coded, Detail
 from understudy.errors import ParameterError, RefusalError
-from understudy.mechanisms.certificate import half_width
+from understudy.mechanisms.discrete_laplace import half_width
 from understudy.mechanisms.smoothing import declared_public
 from understudy.mechanisms.stream import Stream
 from understudy.parameters import ROWS, Number, options_of
