@@ -28,7 +28,7 @@ from understudy.sources.base import Report
 from understudy.sources.inputs import public_provenance
 from understudy.sources.rows import rows_of
 from understudy.synth.certificate import certificate_plan, codes_of, expected_half_width, records_needed
-from understudy.synth.details import code_noise
+from understudy.synth.detail_tables import code_noise
 from understudy.synth.people import of_people
 from understudy.synth.recipe import Recipe
 from understudy.synth.wishes import table_columns
