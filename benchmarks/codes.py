@@ -21,7 +21,7 @@ from understudy.codebook import Codebook, Coded, Pack, PersonUnit, Text
 from understudy.codebook.columns import Role
 from understudy.codebook.packs import shipped_pack
 from understudy.synth import Marginals
-from understudy.synth.details import code_noise
+from understudy.synth.detail_tables import code_noise
 from understudy.synth.people import of_people
 
 DATA = Path(os.environ.get("UNDERSTUDY_DATA", "../shared/data"))

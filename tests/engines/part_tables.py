@@ -66,7 +66,7 @@ def declared() -> Codebook:
     import datetime as dt
     from dataclasses import replace
 
-    from understudy.codebook.columns import Attestation
+    from understudy.codebook.attestation import Attestation
 
     said = Attestation(by="J. Doe", source="form 7", on=dt.date(2024, 1, 1))
     return Codebook(columns=tuple(replace(column, attestation=said) for column in BOOK.columns))

@@ -14,7 +14,6 @@ from understudy.mechanisms.bounded_sums import (
     REACH,
     BoundedSums,
     GroupValues,
-    laplace_deviation,
     noisy_means,
     noisy_means_entries,
     steps_of,
@@ -114,14 +113,6 @@ def test_means_are_right_when_noise_is_small_and_the_price_is_halved():
     assert total.epsilon <= 20.0 and total.epsilon == pytest.approx(20.0, rel=1e-5)
     assert [type(entry.event) for entry in entries] == [BoundedSums, GeometricHistogram]
     assert event_from_dict(entries[0].event.to_dict()) == entries[0].event
-
-
-def test_the_stated_deviation_is_that_of_the_law():
-    scale = Fraction(7, 2)
-    q = np.exp(-1 / float(scale))
-    k = np.arange(-400, 401)
-    law = (1 - q) / (1 + q) * q ** np.abs(k)
-    assert laplace_deviation(scale) == pytest.approx(float(np.sqrt((law * k**2).sum())), rel=1e-12)
 
 
 def test_bad_bounds_and_missing_values_are_refused():

@@ -14,13 +14,13 @@ from understudy.mechanisms.certificate import (
     CertifiedNumbers,
     SelectedTry,
     certified_event,
-    half_width,
     measure_moves,
     measure_records,
     measure_sums,
     moves,
     until_passed,
 )
+from understudy.mechanisms.discrete_laplace import half_width
 from understudy.mechanisms.stream import Stream
 from understudy.privacy import Neighbours, Secret
 from understudy.sources.tables import CountTable
@@ -174,16 +174,6 @@ def test_the_loop_has_the_law_of_the_proof():
     )
     expected = 0.3 / (0.3 + 0.7 / tries)
     assert abs(passed / runs - expected) < 5 * (expected * (1 - expected) / runs) ** 0.5
-
-
-@pytest.mark.parametrize("scale", [Fraction(1, 4), Fraction(1), Fraction(10), Fraction(333, 2)])
-@pytest.mark.parametrize("miss", [0.2, 0.05, 0.01])
-def test_the_half_width_is_the_smallest_that_misses_no_more(scale, miss):
-    width = half_width(scale, miss=miss)
-    with localcontext(EXACT):
-        q = (-Decimal(scale.denominator) / Decimal(scale.numerator)).exp()
-        assert 2 * q ** (width + 1) / (1 + q) <= Decimal(miss) * (1 + Decimal("1e-9"))
-        assert width == 0 or 2 * q**width / (1 + q) > Decimal(miss) * (1 - Decimal("1e-9"))
 
 
 def test_measured_numbers_lie_around_the_true_ones():

@@ -14,8 +14,8 @@ from understudy.mechanisms.gaussian_measurements import Meter
 from understudy.mechanisms.stream import Stream
 from understudy.privacy import Neighbours
 from understudy.sources import open_source
-from understudy.synth import details
-from understudy.synth.details import count_details
+from understudy.synth import detail_tables
+from understudy.synth.detail_tables import count_details
 
 PACK = Pack(name="tiny", text="code,group\na1,a\na2,a\nb1,b\n")
 BOOK = Codebook(
@@ -37,9 +37,9 @@ def measured(rows, recipe, monkeypatch):
         kept.extend(table.open().to_grid().tolist() for table in counts)
         return noisy(book, counts, price, stream)
 
-    noisy = details._noisy_codes
+    noisy = detail_tables._noisy_codes
     with monkeypatch.context() as patch:
-        patch.setattr(details, "_noisy_codes", exact)
+        patch.setattr(detail_tables, "_noisy_codes", exact)
         one, two = ([row[k] for row in rows] for k in (0, 1))
         table = pa.table({"g": ["x"] * len(rows), "one": pa.array(one, pa.string()), "two": pa.array(two, pa.string())})
         count_details(recipe, open_source(table, BOOK), Stream.seeded(1))
@@ -97,7 +97,7 @@ def test_with_a_delta_the_units_are_the_numbers_that_a_record_moves(relation, mo
     assert entry.event.units == moved
     assert gaussian_delta(entry.event.variance, moved, entry.guarantee.epsilon) <= 1e-7 * (1 + 1e-9)
     meters = []
-    monkeypatch.setattr(details, "Meter", lambda event, stream: meters.append(Meter(event, stream)) or meters[-1])
+    monkeypatch.setattr(detail_tables, "Meter", lambda event, stream: meters.append(Meter(event, stream)) or meters[-1])
     table = pa.table({"g": ["x"] * 3, "one": ["a1", "a2", "b1"], "two": ["b1", "b1", "a1"]})
     count_details(recipe, open_source(table, BOOK), Stream.seeded(1))
     assert [(meter.event, meter.left) for meter in meters] == [(entry.event, 0)]

@@ -9,10 +9,10 @@ import pytest
 from scipy.stats import norm
 
 from understudy.errors import ParameterError, RefusalError
-from understudy.mechanisms.bounded_sums import BoundedSums, _released, laplace_deviation, noisy_means_entries
+from understudy.mechanisms.bounded_sums import BoundedSums, _released, noisy_means_entries
 from understudy.mechanisms.dirichlet import DirichletResetBlocks, _draw_renyi, draw_epsilon
 from understudy.mechanisms.discrete_gaussian import LEAST_VARIANCE, gaussian_delta, smooth_delta
-from understudy.mechanisms.discrete_laplace import count_sensitivity
+from understudy.mechanisms.discrete_laplace import count_sensitivity, laplace_deviation
 from understudy.mechanisms.drafting import DraftBudget, PricedDraft, cell_scores, quantile_scores
 from understudy.mechanisms.exact_binomial import exact_binomial
 from understudy.mechanisms.exact_laplace import exact_noise
@@ -252,7 +252,7 @@ def test_sums_are_drawn_at_once_only_where_that_is_proved(deviation, delta, squa
     """Too little noise, a delta that rounding could tell, and a deviation that is not drawn: nothing is spent."""
     event = GaussianMeasurements(variance=Fraction(deviation**2), units=100, delta=delta, neighbours=AR)
     meter = Meter(event, Stream.seeded(1))
-    assert meter.sums_variance(squared=squared, units=4) is None
+    assert meter.event.sums_variance(squared=squared, units=4) is None
     with pytest.raises(RefusalError, match="cannot be drawn or is not proved"):
         meter.sums(np.array([5, 7]), squared=squared, units=4)
     assert meter.left == 100
@@ -267,4 +267,4 @@ def test_no_more_measurements_of_a_table_than_add_up_in_64_bits():
 
 def test_units_for_sums_are_so_many_that_they_join():
     event = gaussian_sums_event(epsilon=1.0, delta=1e-6, neighbours=AR)
-    assert Meter(event, Stream.seeded(1)).joins and event.guarantee().epsilon <= 1.0
+    assert event.joins and event.guarantee().epsilon <= 1.0

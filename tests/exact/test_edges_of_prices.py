@@ -54,12 +54,12 @@ from understudy.mechanisms.prediction import (
     PerturbedPrediction,
     draw_predicted,
     fitted_in_secret,
-    open_for_predictions,
     to_units,
     unit_bits,
 )
 from understudy.mechanisms.record_sums import LEAN, RecordSums, moments_squared, sums_squared, vectors
 from understudy.mechanisms.rule_support import RuleSupport, rule_support_event, supported
+from understudy.mechanisms.smoothing import open_for_draws
 from understudy.mechanisms.stability import stability_delta
 from understudy.mechanisms.stream import Stream
 from understudy.mechanisms.vector_sums import (
@@ -188,7 +188,7 @@ def test_gaussian_sums_are_measured_at_the_length_that_is_paid_for(monkeypatch):
             stream=Stream.of_seed(1),
         )  # fmt: skip
         assert asked.pop() == (squared, event.units) and (found.laplace, found.normal) == (0.0, 3.0)
-        meant = Meter(event, Stream.of_seed(0)).sums_variance(squared=squared, units=event.units)
+        meant = event.sums_variance(squared=squared, units=event.units)
         assert gaussian_deviation(event, Lengths(moved=9, squared=5)) == math.sqrt(meant)
 
 
@@ -527,10 +527,10 @@ def test_models_are_opened_only_against_a_ledger_that_pays():
     event = PerturbedPrediction(alpha=Fraction(1), levels=(2,), draws=1, neighbours=AR)
     paying = Ledger((Entry(stage="rows", reads="rows", event=event),))
     models = fitted_in_secret(Secret("counts"), lambda counts: [counts])
-    assert open_for_predictions(models, event=event, ledger=paying) == ["counts"]
+    assert open_for_draws([models], event=event, ledger=paying) == [["counts"]]
     for ledger in (Ledger(), Ledger((Entry(stage="rows", reads="rows", event=event.scaled(Fraction(2))),))):
         with pytest.raises(RefusalError, match="does not pay"):
-            open_for_predictions(models, event=event, ledger=ledger)
+            open_for_draws([models], event=event, ledger=ledger)
 
 
 # ---- labelled records

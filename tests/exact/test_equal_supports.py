@@ -450,8 +450,7 @@ CHECKED = {
 """Mechanisms that return floats, and the test above that holds each."""
 NOT_NOISE = {
     "leaf_answers.locally_noisy_mean": "the chapter's own answer: it promises nothing, and its ledger says so",
-    "prediction.open_for_predictions": "hands a model to draws that return codes",
-    "smoothing.open_for_draws": "hands weights to draws that return codes",
+    "smoothing.open_for_draws": "hands weights or models to draws that return codes",
     "smoothing.exposed": "exact counts; the entry is an unpriced read",
     "smoothing.declared_public": "a file that the user names as public",
 }

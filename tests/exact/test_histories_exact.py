@@ -109,7 +109,7 @@ def test_measurements_of_several_rows_keep_the_stated_price():
         meter = Meter(event, Stream.seeded(1)).apart(event.units, rows=rows)
         used = []
         meter._joined = lambda exact, share, meter=meter, used=used: (  # type: ignore[method-assign]
-            used.append((exact, meter._joined_deviation(share))) or exact.astype(float)
+            used.append((exact, meter.event.joined_deviation(share))) or exact.astype(float)
         )
         empty, full = (Secret(CountTable.dense(("a", "b"), grid)) for grid in _neighbours(rows))
         for measure in (

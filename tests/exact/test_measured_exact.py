@@ -13,7 +13,7 @@ from understudy.mechanisms import histogram
 from understudy.mechanisms.stream import Stream
 from understudy.privacy import Neighbours
 from understudy.sources import open_source
-from understudy.synth.details import count_details
+from understudy.synth.detail_tables import count_details
 
 F = Fraction
 BOOK = Codebook(

@@ -192,7 +192,7 @@ def test_joined_units_keep_the_stated_price(shape, units):
     meter = Meter(event, Stream.seeded(1))
     move = contrasts(np.eye(1, math.prod(shape), dtype=np.int64).reshape(shape)).ravel()
     length = int((move**2).sum())
-    variance = float(meter._joined_deviation(Fraction(length, units))) ** 2
+    variance = float(meter.event.joined_deviation(Fraction(length, units))) ** 2
     reach = int(12 * math.sqrt(variance))
     noise = np.exp(-(np.arange(-reach, reach + 1) ** 2) / (2 * variance))
     noise /= noise.sum()

@@ -13,7 +13,13 @@ from understudy import mechanisms
 from understudy.errors import DataError, ParameterError, RefusalError, ReleaseError
 from understudy.mechanisms import exact_binomial as binomial
 from understudy.mechanisms import exact_laplace, histogram
-from understudy.mechanisms.discrete_laplace import discrete_laplace, float_above, scale_for
+from understudy.mechanisms.discrete_laplace import (
+    discrete_laplace,
+    float_above,
+    half_width,
+    laplace_deviation,
+    scale_for,
+)
 from understudy.mechanisms.histogram import (
     GeometricHistogram,
     SparseHistogram,
@@ -299,6 +305,25 @@ def test_bad_manifest(fields):
 def test_useless_domains_are_refused(sizes, epsilon):
     with pytest.raises(RefusalError, match=r"the columns have \d\.\de\+\d+ combinations.*`sba`, or `pegs`"):
         noisy_histogram_event(sizes, epsilon=epsilon, neighbours=AR)
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 4), Fraction(1, 2), Fraction(3), Fraction(41), Fraction(333, 2)])
+@pytest.mark.parametrize("miss", [0.5, 0.2, 0.05, 0.01, 0.001])
+def test_the_half_width_is_the_smallest_that_misses_no_more(scale, miss):
+    """By the exact law; none of these lies so near to a whole number that rounding could decide."""
+    width = half_width(scale, miss=miss)
+    with localcontext(Context(prec=60)):
+        q = (-Decimal(scale.denominator) / Decimal(scale.numerator)).exp()
+        assert 2 * q ** (width + 1) / (1 + q) <= Decimal(miss)
+        assert width == 0 or 2 * q**width / (1 + q) > Decimal(miss)
+
+
+def test_the_stated_deviation_is_that_of_the_law():
+    scale = Fraction(7, 2)
+    q = np.exp(-1 / float(scale))
+    k = np.arange(-400, 401)
+    law = (1 - q) / (1 + q) * q ** np.abs(k)
+    assert laplace_deviation(scale) == pytest.approx(float(np.sqrt((law * k**2).sum())), rel=1e-12)
 
 
 def test_empty_tables():

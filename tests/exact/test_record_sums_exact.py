@@ -125,7 +125,7 @@ def test_lengths_are_those_of_the_worst_vector():
 @pytest.mark.parametrize("epsilon", [0.01, 0.5, 1.0, 10.0, 100.0])
 def test_the_event_has_units_that_can_be_joined_and_costs_no_more(epsilon):
     event = gaussian_sums_event(epsilon=epsilon, delta=1e-6, neighbours=AR)
-    assert Meter(event, Stream.seeded(1)).joins
+    assert event.joins
     assert event.guarantee().epsilon <= epsilon
     assert event.guarantee().delta == 1e-6
 
@@ -137,7 +137,7 @@ def test_noise_has_the_variance_of_its_units_and_the_meter_refuses_beyond_them()
     size, units = 40_000, event.units // 2
     noisy, variance = meter.sums(np.zeros(size, dtype=np.int64), squared=3 * LEAN**2, units=units)
     assert variance == pytest.approx(float(event.variance + 8) * 3 * LEAN**2 / units + 8, rel=1e-5)
-    assert variance == meter.sums_variance(squared=3 * LEAN**2, units=units)
+    assert variance == meter.event.sums_variance(squared=3 * LEAN**2, units=units)
     assert abs(noisy.mean()) <= 7 * math.sqrt(variance / size)
     assert abs(noisy.var() - variance) <= 7 * variance * math.sqrt(2 / size)
     with pytest.raises(RefusalError, match="are paid for"):
@@ -146,7 +146,7 @@ def test_noise_has_the_variance_of_its_units_and_the_meter_refuses_beyond_them()
 
 def test_noise_too_large_to_draw_is_refused_before_anything_is_spent():
     meter = Meter(gaussian_sums_event(epsilon=1.0, delta=1e-6, neighbours=AR), Stream.seeded(1))
-    assert meter.sums_variance(squared=1 << 60, units=1) is None
+    assert meter.event.sums_variance(squared=1 << 60, units=1) is None
     with pytest.raises(RefusalError, match="larger epsilon"):
         meter.sums(np.zeros(1, dtype=np.int64), squared=1 << 60, units=1)
     assert meter.left == meter.event.units

@@ -15,7 +15,6 @@ from understudy.errors import ParameterError
 from understudy.mechanisms.stream import Stream
 from understudy.mechanisms.weighted import (
     WeightedHistogram,
-    noise_reach,
     weight_units,
     weighted_event,
     weighted_histogram,
@@ -91,19 +90,6 @@ def test_units_and_events_are_checked():
     assert event_from_dict(event.to_dict()) == event
     with pytest.raises(ParameterError, match="largest"):
         WeightedHistogram(scale=Fraction(1), largest=0, neighbours=AR)
-
-
-@pytest.mark.parametrize("confidence", [0.5, 0.9, 0.95, 0.999])
-@pytest.mark.parametrize("scale", [Fraction(1, 2), Fraction(3), Fraction(41)])
-def test_intervals_cover_exactly_as_often_as_they_say(scale, confidence):
-    """The reach is the smallest h with P(|X| > h) <= 1 - confidence, by the exact law."""
-    event = WeightedHistogram(scale=scale, largest=1, neighbours=AR)
-    reach = noise_reach(event, confidence)
-    with localcontext(Context(prec=60)):
-        q = (-Decimal(scale.denominator) / Decimal(scale.numerator)).exp()
-        beyond = [2 * q ** (h + 1) / (1 + q) for h in (reach - 1, reach)]
-        miss = 1 - Decimal(confidence)
-        assert beyond[1] <= miss * (1 + Decimal("1e-12")) and (reach == 0 or beyond[0] > miss)
 
 
 def test_narrow_bins_weigh_records_as_themselves_and_never_more_than_the_bound():

@@ -19,7 +19,8 @@ from understudy.errors import BudgetError, ParameterError
 from understudy.privacy import ApproxDP, Entry, Event, Guarantee, Ledger, Neighbours, PureDP
 from understudy.privacy.account import Account, Composition
 from understudy.privacy.account_file import open_lines
-from understudy.privacy.composition import ROUNDING, BasicRule, Paid, RenyiRule, Rule, conversion, fixed_order
+from understudy.privacy.composition import ROUNDING, BasicRule, Paid, RenyiRule, Rule, fixed_order
+from understudy.privacy.conversion import conversion_cost
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -223,17 +224,17 @@ def test_prices_are_recomputed_and_not_believed(tmp_path: Path) -> None:
 def test_conversion_is_the_published_one() -> None:
     for order, delta, divergence in [(1.5, 1e-6, 0.3), (12.0, 1e-9, 0.1), (200.0, 1e-3, 2.0)]:
         expected, _ = rdp_privacy_accountant.compute_epsilon([order], [divergence], delta)
-        assert divergence + conversion(order, delta) == pytest.approx(expected, rel=1e-12)
+        assert divergence + conversion_cost(order, delta) == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.5, 1.0, 8.0, 300.0])
 @pytest.mark.parametrize("delta", [1e-12, 1e-6, 0.01])
 def test_the_order_is_the_best_one_for_the_zcdp_budget_that_meets_the_cap(epsilon: float, delta: float) -> None:
     order = fixed_order(epsilon, delta)
-    rho = (epsilon - conversion(order, delta / 2)) / order  # meets the cap at this order
+    rho = (epsilon - conversion_cost(order, delta / 2)) / order  # meets the cap at this order
 
     def total(log: float) -> float:
-        return rho * (1 + math.exp(log)) + conversion(1 + math.exp(log), delta / 2)
+        return rho * (1 + math.exp(log)) + conversion_cost(1 + math.exp(log), delta / 2)
 
     middle = math.log(order - 1)
     best = optimize.minimize_scalar(total, bounds=(middle - 3, middle + 3), method="bounded", options={"xatol": 1e-9})
@@ -267,7 +268,7 @@ def test_mixed_events_add_their_divergence_or_their_epsilon(tmp_path: Path) -> N
     parts = [0.002 * order, 0.25, float(coin.renyi(np.array([order]))[0]), 0.125]
     total = account.spent()
     assert isinstance(total, ApproxDP)
-    assert total.epsilon == pytest.approx(math.fsum(parts) + conversion(order, 5e-7), rel=1e-12)
+    assert total.epsilon == pytest.approx(math.fsum(parts) + conversion_cost(order, 5e-7), rel=1e-12)
     assert total.delta == 1e-6
     assert account.summary()["remaining_delta"] == pytest.approx(4e-7, rel=1e-12)
     assert account.remaining() == pytest.approx(3.0 - total.epsilon, rel=1e-12)
@@ -303,7 +304,7 @@ def test_many_small_releases_suit_renyi_and_few_large_ones_basic() -> None:
     small = paid(Bell(rho=rho, delta=1e-9), delta=delta / 100)
     order = fixed_order(epsilon, delta)
     by_filter = fitting(renyi(epsilon, delta), small)
-    assert by_filter == math.floor((epsilon - conversion(order, delta / 2)) / (rho * order) * (1 + ROUNDING))
+    assert by_filter == math.floor((epsilon - conversion_cost(order, delta / 2)) / (rho * order) * (1 + ROUNDING))
     assert by_filter > 10 * fitting(basic(epsilon, delta), small)
     large = paid(Slice(epsilon=0.5))
     assert (fitting(renyi(epsilon, delta), large), fitting(basic(epsilon, delta), large)) == (1, 2)
@@ -320,7 +321,7 @@ def test_what_renyi_composition_cannot_do_is_said(tmp_path: Path) -> None:
 def test_the_figures_in_the_guide() -> None:
     epsilon, delta = 1.0, 1e-6
     order = fixed_order(epsilon, delta)
-    filling = (epsilon - conversion(order, delta / 2)) / order
+    filling = (epsilon - conversion_cost(order, delta / 2)) / order
     for number, said in [(1, 0.97), (2, 1.38), (10, 3.2), (1000, 35.0)]:
         one = ledger_of(Bell(rho=filling / number, delta=1e-9)).total(delta=delta / number)
         assert number * epsilon_of(one) == pytest.approx(said, rel=0.01)  # the guide gives two or three digits

@@ -154,12 +154,12 @@ def test_an_audit_replays_details_and_looks_at_their_tables():
 
 def test_an_audit_refutes_a_method_that_forgets_to_noise_its_details(monkeypatch):
     """The canary alone has h2: exact detail counts give it away in every run; 200 runs prove more than epsilon 0.2."""
-    from understudy.synth import details
+    from understudy.synth import detail_tables
 
     def exact(counts, *, epsilon, neighbours, stream, **_):
         return counts.open(), None
 
-    monkeypatch.setattr(details, "stable_histogram", exact)
+    monkeypatch.setattr(detail_tables, "stable_histogram", exact)
     recipe = make_recipe("laplace", epsilon=0.1, detail_epsilon=0.1, detail_delta=1e-6)
     source = open_source(visits(200), BOOK)
     found = audit(recipe, source, rows=5, runs=200, canary={"chapter": "heart", "code": "h2", "age": "7"})

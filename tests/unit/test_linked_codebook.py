@@ -1,12 +1,16 @@
 """Codebooks of linked tables: what they may say, and everything wrong with them at once."""
 
+import datetime as dt
 from dataclasses import replace
 
 import pytest
 
 from tests.unit.linked_hospital import TEXT, book
-from understudy.codebook import Codebook, LinkedCodebook, Origin
+from understudy.codebook import Codebook, LinkedCodebook, Origin, Publication
+from understudy.codebook.joined import joined_book
+from understudy.codebook.linked_declare import declare_linked_text
 from understudy.codebook.linked_toml import load_book
+from understudy.codebook.split import split_book
 from understudy.codebook.templates import TEMPLATES, template, template_text
 from understudy.errors import CodebookError, ParameterError
 
@@ -91,6 +95,38 @@ def test_what_was_drafted_is_not_public_until_attested():
     assert drafted.unattested == ("[stays]",) and "stays" in drafted.why_not_public
     constant = replace(made.person, constants=(replace(made.person.constants[0], origin=Origin.DRAFTED),))
     assert replace(made, tables=(constant, *made.tables[1:])).unattested == ("patients.sex is constant",)
+
+
+@pytest.mark.parametrize(
+    ("title", "columns", "place"),
+    [
+        ("stays: ward determines kind", ("ward", "kind"), "[[tables.stays.constraints]]"),
+        ("stays.ward determines stays.kind", ("stays.ward", "stays.kind"), "[[rules]]"),
+    ],
+    ids=["of one table", "across tables"],
+)
+def test_nobody_attests_a_map_that_was_read_from_linked_tables(title, columns, place):
+    """What it says about each value is data, in a table's own rules and in those across tables."""
+    kind = '[[tables.stays.columns]]\nname = "kind"\nkind = "categorical"\nlevels = ["care", "birth"]\n\n'
+    of_map = f'kind = "determines"\ncolumn = "{columns[0]}"\nsets = "{columns[1]}"\norigin = "ORIGIN"\n'
+    groups = f'[{place[2:-2]}.groups]\ncare = ["A", "B"]\nbirth = ["maternity"]\n\n'
+    text = TEXT.replace("[tables.diagnoses]", f"{kind}[tables.diagnoses]", 1)
+    text = text.replace("[tables.diagnoses]" if "tables" in place else "[[rules]]", f"{place}\n{of_map}{groups}@", 1)
+    text = text.replace("@", "[tables.diagnoses]" if "tables" in place else "[[rules]]")
+    words = {"names": [], "rules": [title], "by": "A. Meyer", "source": "register 2020", "on": dt.date(2026, 1, 1)}
+    with pytest.raises(CodebookError, match=f"'{title}' has a map that was read from the data"):
+        declare_linked_text(text.replace("ORIGIN", "drafted"), **words)
+    declared = LinkedCodebook.from_toml(declare_linked_text(text.replace("ORIGIN", "declared"), **words))
+    rules = [rule for rule in (*declared.tables[1].book.constraints, *declared.rules) if rule.kind == "determines"]
+    assert [rule.is_attested for rule in rules] == [True]
+
+
+def test_what_the_publisher_declares_outlives_a_split_and_a_join():
+    said = Publication(title="Stays", publisher="Example Institute", licence="CC-BY-4.0")
+    flat = replace(book().tables[1].book, publication=said)
+    split = split_book(flat, person="patient_id", key="stay_id", constants={"ward": None}, cap=3)
+    assert split.publication == said and LinkedCodebook.from_toml(split.to_toml()).publication == said
+    assert joined_book(split, ["patients.ward", "encounters.admitted"]).publication == said
 
 
 def test_each_kind_of_codebook_says_what_the_other_is(tmp_path):

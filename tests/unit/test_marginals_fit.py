@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from understudy.blocks.known import Known
 from understudy.blocks.latent import LatentClasses, NoisyTables, fit_classes
-from understudy.blocks.measured import MarginalFit, choose_pairs, group_small
+from understudy.blocks.measured import MarginalFit
+from understudy.blocks.planning import group_small, pair_choice
 from understudy.blocks.shrinking import (
     believable,
     denoised,
@@ -143,12 +144,13 @@ def test_small_levels_are_merged():
 def test_pairs_are_taken_while_they_are_worth_their_noise():
     gains = {(0, 1): 1000.0, (0, 2): 500.0, (1, 2): 0.0}
     shapes = dict.fromkeys(gains, (3, 3))
-    plan = choose_pairs(gains, shapes, deviation=0.1)
+    choose = pair_choice(gains, shapes)
+    plan = choose(0.1)
     assert set(plan.shares) == {(0, 1), (0, 2)}
     assert sum(plan.shares.values()) == pytest.approx(1)
     assert all(error <= gains[pair] for pair, error in plan.errors.items())
-    assert choose_pairs(gains, shapes, deviation=1e5).shares == {}
-    assert choose_pairs(gains, shapes, deviation=1e5).errors == gains
+    assert choose(1e5).shares == {}
+    assert choose(1e5).errors == gains
 
 
 def test_two_measurements_are_weighed_by_their_precision():

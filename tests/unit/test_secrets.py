@@ -35,7 +35,7 @@ EXPOSED = {
     "blocks/parents.py",
     "reconstruct/risk.py",  # attacks one's own table, as evaluate/ does; its report is confidential and says so
     "synth/methods/contingency.py",
-    "synth/details.py",
+    "synth/detail_tables.py",
     "synth/filling.py",
     "synth/methods/gibbs.py",
     "synth/grouping.py",

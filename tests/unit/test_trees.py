@@ -19,7 +19,7 @@ from understudy.trees.gains import alpha_gain
 from understudy.trees.grow import alpha_tree, leaf_totals
 from understudy.trees.private_tree import TreePlan, grow_private_forest
 from understudy.trees.questions import questions_of
-from understudy.trees.scorers import count_probability, noise_reach
+from understudy.trees.scorers import _band, count_probability
 from understudy.trees.show import tree_text, votes_text
 from understudy.trees.train import make_training
 from understudy.trees.tree import Tree
@@ -243,9 +243,11 @@ def test_probabilities_from_noisy_counts_rise_with_the_positive_count():
     assert (np.diff(found[1:]) >= 0).all() and ((found > 0) & (found < 1)).all()
     assert found[0] == 0.5
     # the band reaches as far as the noise does with probability 0.9 on both counts at once
-    reach = noise_reach(3.0, 2)
     q = math.exp(-1 / 3)
-    assert 2 * q ** (reach + 1) / (1 + q) <= 0.05 < 2 * q**reach / (1 + q)
+    reach = next(far for far in range(99) if 2 * q ** (far + 1) / (1 + q) <= 0.05)
+    low, high = _band(np.array([[20, 30]]), 3.0, 2)
+    assert low == count_probability(np.array([[20 + reach, 30 - reach]]), 3.0)
+    assert high == count_probability(np.array([[20 - reach, 30 + reach]]), 3.0)
 
 
 # --- the forest ----------------------------------------------------------------------------------------------------

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from understudy.blocks import latent, measured
+from understudy.blocks import latent, measured, planning
 from understudy.blocks.known import Known
 from understudy.blocks.latent import NoisyTables
-from understudy.blocks.measured import Groups, MarginalFit, choose_pairs, strongest
+from understudy.blocks.measured import MarginalFit
+from understudy.blocks.planning import Groups, pair_choice, strongest
 from understudy.codebook import Categorical, Codebook
 from understudy.mechanisms.gaussian_measurements import MOST_CELLS, GaussianMeasurements, Meter
 from understudy.mechanisms.stream import Stream
@@ -26,8 +27,8 @@ def pairs_of(number):
 
 
 def greedy(gains, shapes, deviation):
-    """As choose_pairs says, with all pairs compared at every step."""
-    part = {pair: (measured._CAUTION * measured._rank_error(*shapes[pair])) ** (2 / 3) for pair in gains}
+    """As pair_choice says, with all pairs compared at every step."""
+    part = {pair: (planning._CAUTION * planning._rank_error(*shapes[pair])) ** (2 / 3) for pair in gains}
     taken, weight, error = set(), 0.0, 0.0
     while len(taken) < len(gains):
         after = {pair: (weight + part[pair]) ** 1.5 * deviation for pair in gains if pair not in taken}
@@ -46,7 +47,7 @@ def test_the_pairs_chosen_are_those_of_the_whole_comparison(number, seed, deviat
     sizes = rng.integers(2, 6, number).tolist()
     gains = {pair: float(max(0.0, rng.normal(100, 300))) for pair in pairs_of(number)}
     shapes = {(i, j): (sizes[i], sizes[j]) for i, j in gains}
-    assert set(choose_pairs(gains, shapes, deviation=deviation).shares) == greedy(gains, shapes, deviation)
+    assert set(pair_choice(gains, shapes)(deviation).shares) == greedy(gains, shapes, deviation)
 
 
 @given(st.integers(2, 12), st.integers(0, 2**32 - 1), st.integers(12, 40))
@@ -118,8 +119,8 @@ def test_a_wide_file_shows_no_more_pairs_than_it_may(monkeypatch):
 def test_a_heavy_pair_gets_a_larger_share_and_its_error_is_its_own():
     """Shares go by (weight times cost) to the power of 2/3; of two equal pairs the one of weight 8 gets 4 to 1."""
     gains, shapes = {(0, 1): 1e6, (0, 2): 1e6}, {(0, 1): (3, 3), (0, 2): (3, 3)}
-    even = choose_pairs(gains, shapes, deviation=1.0)
-    heavy = choose_pairs(gains, shapes, deviation=1.0, heavy={(0, 1): 8.0})
+    even = pair_choice(gains, shapes)(1.0)
+    heavy = pair_choice(gains, shapes, {(0, 1): 8.0})(1.0)
     assert even.shares == pytest.approx({(0, 1): 0.5, (0, 2): 0.5})
     assert heavy.shares == pytest.approx({(0, 1): 0.8, (0, 2): 0.2})
     assert heavy.errors[0, 1] / heavy.errors[0, 2] == pytest.approx(0.5, rel=1e-3)  # deviations as 1/sqrt(share)

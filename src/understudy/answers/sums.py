@@ -13,7 +13,7 @@ from understudy.answers.intervals import Ratio, pair_squares, reach, triple_squa
 from understudy.answers.question import Question
 from understudy.errors import ParameterError
 from understudy.infer.inference import TABLE, Figure
-from understudy.mechanisms.certificate import half_width
+from understudy.mechanisms.discrete_laplace import half_width
 from understudy.mechanisms.vector_sums import Lengths, Released
 from understudy.sources.tables import Codes
 

@@ -3,7 +3,7 @@
 How large the errors are depends on how steeply the levels of a column fall and on how much columns depend, which is
 not public. So the plan is made twice: for a table whose levels fall and whose columns depend little, and for one whose
 levels are even and whose columns depend much. The formulas are those by which the method itself divides its budget
-(:mod:`understudy.blocks.measured`): the error of a two-way table is that of its margins and of its interaction, each
+(:mod:`understudy.blocks.planning`): the error of a two-way table is that of its margins and of its interaction, each
 what noise leaves after shrinking.
 """
 
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from understudy.blocks.measured import MEAN_SIZE, Pair, PairPlan, Values, group_small, one_way_weights, pair_choice
+from understudy.blocks.planning import MEAN_SIZE, Pair, PairPlan, Values, group_small, one_way_weights, pair_choice
 
 
 @dataclass(frozen=True, kw_only=True)

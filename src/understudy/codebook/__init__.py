@@ -1,9 +1,9 @@
 """Codebooks: the values that a table may hold. They are public knowledge and hold no data."""
 
+from understudy.codebook.attestation import Attestation
 from understudy.codebook.book import Codebook, PaidDraft
 from understudy.codebook.coded import Coded, CodeLevel
 from understudy.codebook.columns import (
-    Attestation,
     Categorical,
     Column,
     Dates,

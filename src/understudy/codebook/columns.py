@@ -12,6 +12,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import ClassVar
 
+from understudy.codebook.attestation import Attestable, Attestation, as_attested
 from understudy.codebook.readings import PLAIN, Reading
 
 Groups = tuple[tuple[str, tuple[str, ...]], ...]
@@ -73,20 +74,6 @@ def repeated_in(names: Sequence[str]) -> list[str]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Attestation:
-    """A person's declaration that a column's levels are public knowledge."""
-
-    by: str
-    source: str
-    on: dt.date
-    of: str | None = None
-    """Digest of what was attested (:attr:`Column.content`): changed levels are not what the person spoke for."""
-
-    def __str__(self) -> str:
-        return f"{self.by} on {self.on.isoformat()}, from {self.source}"
-
-
-@dataclass(frozen=True, kw_only=True)
 class Review:
     """A person looked at this column beside the data (`understudy codebook review`). What they saw is kept nowhere."""
 
@@ -126,7 +113,7 @@ class Generalisation:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Column:
+class Column(Attestable):
     """What all kinds share."""
 
     kind: ClassVar[str]
@@ -204,15 +191,7 @@ class Column:
         plain = replace(self, reading=Reading(missing=codes))
         if plain.reading == self.reading:
             return self
-        if self.attestation is None:
-            return plain
-        of = plain.content if self.is_attested else "changed"  # or dropping the rules would revive it
-        return replace(plain, attestation=replace(self.attestation, of=of))
-
-    @property
-    def is_attested(self) -> bool:
-        """Whether a person attested the column as it stands now."""
-        return self.attestation is not None and self.attestation.of in (None, self.content)
+        return as_attested(plain, self)
 
     @property
     def is_reviewed(self) -> bool:

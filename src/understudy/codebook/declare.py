@@ -7,8 +7,9 @@ import datetime as dt
 from collections.abc import Sequence
 from dataclasses import replace
 
+from understudy.codebook.attestation import Attestation
 from understudy.codebook.book import FILE, Codebook
-from understudy.codebook.columns import Attestation, Origin
+from understudy.codebook.columns import Origin
 from understudy.codebook.edits import edited_text
 from understudy.codebook.rules import Determines, Rule
 from understudy.errors import CodebookError, ParameterError

@@ -8,14 +8,15 @@ import codecs
 import hashlib
 from dataclasses import dataclass, replace
 
-from understudy.codebook.columns import Attestation, Origin, repeated_in
+from understudy.codebook.attestation import Attestable, Attestation
+from understudy.codebook.columns import Origin, repeated_in
 
 Layout = tuple[tuple[str, tuple[int, int]], ...]
 """Columns of a fixed-width file: each name with its first and last character, counted from 1."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class FileReading:
+class FileReading(Attestable):
     """The reading rules of a file; the ``[file]`` table of a codebook."""
 
     encoding: str = ""
@@ -53,8 +54,7 @@ class FileReading:
     @property
     def is_public(self) -> bool:
         """Whether a promise may rest on the rules: declared, or attested as they stand now."""
-        attested = self.attestation is not None and self.attestation.of in (None, self.content)
-        return self.origin is not Origin.DRAFTED or attested
+        return self.origin is not Origin.DRAFTED or self.is_attested
 
     @property
     def as_published(self) -> "FileReading | None":

@@ -28,6 +28,7 @@ def joined_book(book: LinkedCodebook, by: Sequence[str]) -> Codebook:
     return Codebook(
         columns=(*columns, Text(name=ids, role=Role.IDENTIFIER)),
         title=book.title,
+        publication=book.publication,
         unit=PersonUnit(id=ids, cap=book.most_rows(lowest.name)),
     )
 

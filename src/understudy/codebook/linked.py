@@ -12,8 +12,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
+from understudy.codebook.attestation import Attestable, Attestation, as_attested
 from understudy.codebook.book import FILE, Codebook, read_text, with_path
-from understudy.codebook.columns import Attestation, Column, Origin, Role, Text
+from understudy.codebook.columns import Column, Origin, Role, Text
 from understudy.codebook.linked_rules import PREVIOUS, NothingAfter, is_previous, renamed, table_of
 from understudy.codebook.publication import Publication
 from understudy.codebook.rules import Rule
@@ -26,7 +27,7 @@ ReadingRule = Literal["first", "latest", "most frequent"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Constant:
+class Constant(Attestable):
     """A column of a table that is read from a child table, whose rows repeat it: the sex of a patient in each stay."""
 
     column: str
@@ -49,18 +50,13 @@ class Constant:
         return _digest("constant", self.column, self.child, self.rule)
 
     @property
-    def is_attested(self) -> bool:
-        """Whether a person attested it as it stands now."""
-        return self.attestation is not None and self.attestation.of in (None, self.content)
-
-    @property
     def is_public(self) -> bool:
         """Whether a promise may rest on it."""
         return self.origin is Origin.DECLARED or self.is_attested
 
 
 @dataclass(frozen=True, kw_only=True)
-class LinkedTable:
+class LinkedTable(Attestable):
     """One table and its place among the others."""
 
     name: str
@@ -102,11 +98,6 @@ class LinkedTable:
         )  # fmt: skip
 
     @property
-    def is_attested(self) -> bool:
-        """Whether a person attested its place as it stands now."""
-        return self.attestation is not None and self.attestation.of in (None, self.content)
-
-    @property
     def is_public(self) -> bool:
         """Whether a promise may rest on its keys, parent and cap."""
         return self.origin is Origin.DECLARED or self.is_attested
@@ -115,11 +106,7 @@ class LinkedTable:
     def plain(self) -> "LinkedTable":
         """The same for a table that we write ourselves, as attested as it is now."""
         constants = tuple(replace(one, held=True) for one in self.constants)
-        plain = replace(self, book=self.book.plain, data="", made_of=None, constants=constants)
-        if self.attestation is None:
-            return plain
-        of = plain.content if self.is_attested else "changed"  # or the change would revive it
-        return replace(plain, attestation=replace(self.attestation, of=of))
+        return as_attested(replace(self, book=self.book.plain, data="", made_of=None, constants=constants), self)
 
     @property
     def read_constants(self) -> tuple[Constant, ...]:

@@ -9,8 +9,8 @@ from typing import Any
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
+from understudy.codebook.attestation import Attestation
 from understudy.codebook.book import FILE
-from understudy.codebook.columns import Attestation
 from understudy.codebook.declare import attestation_of, refuse_drafted_map
 from understudy.codebook.edits import change_table, change_tables, insert
 from understudy.codebook.linked import LinkedCodebook, LinkedTable, constant_title

@@ -4,8 +4,9 @@ from pathlib import Path
 from typing import Any, get_args
 
 from understudy.codebook import toml
+from understudy.codebook.attestation import Attestation
 from understudy.codebook.book import Codebook, read_text, with_path
-from understudy.codebook.columns import Attestation, Origin
+from understudy.codebook.columns import Origin
 from understudy.codebook.linked import Constant, LinkedCodebook, LinkedTable, Orphans
 from understudy.codebook.linked_rules import ACROSS
 from understudy.codebook.packs import Pack

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from understudy.codebook.attestation import Attestation
 from understudy.codebook.book import Codebook
-from understudy.codebook.columns import Attestation, Column
+from understudy.codebook.columns import Column
 from understudy.codebook.rules import Determines, code_of_value
 from understudy.errors import ParameterError
 from understudy.loading import loader

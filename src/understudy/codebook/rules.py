@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Literal
 
-from understudy.codebook.columns import Attestation, Column, Dates, Groups, Ordinal, Origin, repeated_in
+from understudy.codebook.attestation import Attestable, Attestation
+from understudy.codebook.columns import Column, Dates, Groups, Ordinal, Origin, repeated_in
 from understudy.codebook.encode import encode_value
 from understudy.codebook.numbers import Number
 
@@ -19,7 +20,7 @@ _SHOWN = 3
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rule(ABC):
+class Rule(Attestable, ABC):
     """What all kinds share."""
 
     kind: ClassVar[str]
@@ -55,11 +56,6 @@ class Rule(ABC):
         from understudy.codebook.toml import rule_content
 
         return rule_content(self)
-
-    @property
-    def is_attested(self) -> bool:
-        """Whether a person attested the rule as it stands now."""
-        return self.attestation is not None and self.attestation.of in (None, self.content)
 
 
 def code_of_value(column: Column, text: str) -> int | None:

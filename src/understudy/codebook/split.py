@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from understudy.codebook.attestation import Attestation, as_attested
 from understudy.codebook.book import Codebook
 from understudy.codebook.coded import CodeLevel
-from understudy.codebook.columns import Attestation, Column, Origin
+from understudy.codebook.columns import Column, Origin
 from understudy.codebook.details import Detail
 from understudy.codebook.linked import Constant, LinkedCodebook, LinkedTable, ReadingRule
 from understudy.codebook.linked_rules import renamed
@@ -63,6 +64,7 @@ def split_book(
         declared.append(replace(constant, attestation=of))
     return LinkedCodebook(
         title=book.title,
+        publication=book.publication,
         tables=(
             LinkedTable(
                 name=upper,
@@ -106,16 +108,5 @@ def _parted(
 
     of_persons = tuple(rule for rule in rules if set(rule.columns) <= above)
     of_records = tuple(rule for rule in rules if not set(rule.columns) & above)
-    across = [
-        replace(moved, attestation=rule.attestation and replace(rule.attestation, of=_of(rule, moved)))
-        for rule in rules
-        if rule not in (*of_persons, *of_records)
-        for moved in [renamed(rule, spell)]
-    ]
+    across = [as_attested(renamed(rule, spell), rule) for rule in rules if rule not in (*of_persons, *of_records)]
     return of_persons, of_records, across
-
-
-def _of(rule: Rule, moved: Rule) -> str | None:
-    """What is attested of the moved rule: the same, spelled anew, where it was attested as it stood."""
-    assert rule.attestation is not None
-    return moved.content if rule.is_attested else rule.attestation.of

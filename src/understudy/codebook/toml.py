@@ -19,10 +19,10 @@ from pathlib import Path
 from types import MappingProxyType, NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+from understudy.codebook.attestation import Attestation
 from understudy.codebook.book import IS_LINKED, Codebook, PaidDraft
 from understudy.codebook.coded import Coded
 from understudy.codebook.columns import (
-    Attestation,
     Categorical,
     Column,
     Dates,

@@ -17,7 +17,8 @@ from understudy.codebook.views import View
 from understudy.mechanisms.gaussian_measurements import MOST_COPIES, Meter
 from understudy.sources.base import Source
 from understudy.sources.tables import CountTable, code_type
-from understudy.synth.details import PARTS, DetailTable, code_tables
+from understudy.synth.detail_tables import PARTS, code_tables
+from understudy.synth.details import DetailTable
 from understudy.synth.one_epsilon import details_share
 
 

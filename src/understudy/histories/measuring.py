@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from understudy.blocks.latent import LatentClasses
-from understudy.blocks.measured import MarginalFit, first_share, patience_at
+from understudy.blocks.measured import MarginalFit
+from understudy.blocks.planning import first_share, patience_at
 from understudy.codebook.views import View
 from understudy.mechanisms.gaussian_measurements import Meter
 from understudy.mechanisms.stream import Stream

@@ -19,6 +19,7 @@ from understudy.mechanisms.discrete_laplace import (
     SCALE,
     count_sensitivity,
     discrete_laplace,
+    laplace_deviation,
     pure_claim,
     pure_renyi,
     scale_for,
@@ -169,9 +170,3 @@ def _released(
         means=middle + shift,
         deviations=np.minimum(spread, (upper - lower) / 2),
     )
-
-
-def laplace_deviation(scale: Fraction) -> float:
-    """Standard deviation of the discrete Laplace law, sqrt(2 q) / (1 - q) with q = e^(-1/scale)."""
-    h = float(1 / scale)
-    return math.sqrt(2 * math.exp(-h)) / -math.expm1(-h)

@@ -86,17 +86,6 @@ def certified_event(*, epsilon: float, moved: int, neighbours: Neighbours) -> Ce
     return CertifiedNumbers(scale=scale_for(epsilon, moved), moved=moved, neighbours=neighbours)
 
 
-def half_width(scale: Fraction, *, miss: float) -> int:
-    """The smallest w with P(abs(noise) > w) at most ``miss``: 2 q^(w + 1) / (1 + q) with q = e^(-1/scale).
-
-    >>> half_width(Fraction(10), miss=0.05)
-    30
-    """
-    rate = float(1 / scale)
-    wanted = math.log(miss / 2) + math.log1p(math.exp(-rate))
-    return max(0, math.ceil(-wanted / rate - 1e-9) - 1)
-
-
 def measure_records(counts: Secret[CountTable], *, event: CertifiedNumbers, stream: Stream) -> int:
     """The number of records, with noise."""
     return int(_noisy(np.array([counts.open().to_grid().sum()]), event, stream)[0])

@@ -119,3 +119,20 @@ def laplace_renyi(orders: Orders, *, scale: Fraction, neighbours: Neighbours) ->
     exact = np.where(above * step < 500.0, near, far) / above * (cells * _UP)
     epsilon = float_above(cells / scale)
     return np.minimum(exact, np.minimum(epsilon, (above + 1.0) * epsilon**2 / 2))
+
+
+def half_width(scale: Fraction | float, *, miss: float) -> int:
+    """The smallest w with P(abs(noise) > w) at most ``miss``: 2 q^(w + 1) / (1 + q).
+
+    >>> half_width(Fraction(10), miss=0.05)
+    30
+    """
+    rate = float(1 / scale)
+    wanted = math.log(miss / 2) + math.log1p(math.exp(-rate))
+    return max(0, math.ceil(-wanted / rate - 1e-9) - 1)
+
+
+def laplace_deviation(scale: Fraction) -> float:
+    """Standard deviation of the noise: sqrt(2 q) / (1 - q)."""
+    h = float(1 / scale)
+    return math.sqrt(2 * math.exp(-h)) / -math.expm1(-h)

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from understudy.errors import RefusalError
+from understudy.mechanisms.discrete_laplace import count_sensitivity
 from understudy.mechanisms.gaussian_measurements import GaussianMeasurements, Meter, joining_event
-from understudy.mechanisms.stream import Stream
 from understudy.parameters import Text, option
 from understudy.privacy.guarantees import Neighbours
 from understudy.privacy.secret import Secret
@@ -66,7 +66,7 @@ class FlowMeter:
 
     def __post_init__(self) -> None:
         """The lengths are those of one worker whose origin, and perhaps group, changes."""
-        if not isinstance(self.meter.event, FlowMeasurements) or not self.meter.joins:
+        if not isinstance(self.meter.event, FlowMeasurements) or not self.meter.event.joins:
             raise RefusalError(
                 "flows are measured at the price of flow measurements only, with a delta of 1e-40 or more."
             )
@@ -115,8 +115,7 @@ class FlowMeter:
 
 def measured_deviation(event: FlowMeasurements, units: int) -> float:
     """Of the noise on one count that so many units buy; needs no data."""
-    meter = Meter(event, Stream.seeded(0))  # draws nothing
-    variance = meter.sums_variance(squared=meter.step * TIMES**2, units=units)
+    variance = event.sums_variance(squared=count_sensitivity(event.neighbours) * TIMES**2, units=units)
     if variance is None:
         raise RefusalError(f"{units} units buy too little to measure flows with; use a larger epsilon.")
     return math.sqrt(variance) / TIMES

@@ -82,6 +82,21 @@ class GaussianMeasurements(Event):
         """Order times rho = units / (2 variance)."""
         return orders * (float_above(Fraction(self.units) / (2 * self.variance)) * _UP)
 
+    @property
+    def joins(self) -> bool:
+        """Whether several units may be joined into one draw."""
+        return self.variance >= LEAST_VARIANCE and self.delta >= LEAST_DELTA
+
+    def joined_deviation(self, share: Fraction) -> Fraction:
+        """Of one draw that costs as many units as a record's squared length is multiples of ``share``."""
+        variance = (self.variance + SPREAD) * share + SPREAD
+        return Fraction(math.ceil(math.sqrt(variance) * (1 + 1e-12) * _GRID), _GRID)
+
+    def sums_variance(self, *, squared: int, units: int) -> float | None:
+        """Of the noise that :meth:`Meter.sums` would add, or None where none is drawn or proved."""
+        deviation = self.joined_deviation(Fraction(squared, max(units, 1)))
+        return float(deviation) ** 2 if self.joins and deviation <= MAX_SCALE else None
+
 
 @lru_cache(maxsize=1024)
 def _smallest_epsilon(variance: Fraction, units: int, delta: float) -> float:
@@ -162,7 +177,7 @@ class Meter:
         """A part of the units, for tables to which a person adds up to ``rows`` rows (``proofs/histories.md``)."""
         if units < 1 or units > self.left or rows < 1:
             raise RefusalError(f"{units} units for {rows} rows of a person were asked for and {self.left} are left.")
-        if rows > 1 and not self.joins:
+        if rows > 1 and not self.event.joins:
             raise RefusalError(
                 f"{rows} rows of each person cannot be measured under so little noise; use one, or a smaller epsilon."
             )
@@ -197,18 +212,13 @@ class Meter:
         """Of the average of so many measurements."""
         return float(self.event.variance) / copies
 
-    @property
-    def joins(self) -> bool:
-        """Whether several units may be joined into one draw."""
-        return self.event.variance >= LEAST_VARIANCE and self.event.delta >= LEAST_DELTA
-
     def table(
         self, counts: Secret[CountTable], *, copies: int, groups: Sequence[npt.NDArray[np.int64]] | None = None
     ) -> Values:
         """Average of ``copies`` measurements of every cell; ``groups`` first adds up levels (public) axis by axis."""
         self._spend(copies, each=self.table_price)
         grid = _grouped(counts.open(), groups)
-        if self.rows > 1 or (self.joins and copies > 1):
+        if self.rows > 1 or (self.event.joins and copies > 1):
             return self._multiplied(grid, copies)
         average: Values = self._sums(grid, copies) / copies
         return average
@@ -233,7 +243,7 @@ class Meter:
         shape = tuple(int(group.max()) + 1 for group in groups) if groups is not None else table.sizes
         moved = self.number_price * squared_sensitivity(shape, self.event.neighbours)
         deviation = math.sqrt(moved * float(self.event.variance) / units)
-        if not self.joins or math.prod(shape) > MOST_CELLS or deviation > MAX_SCALE / 2:
+        if not self.event.joins or math.prod(shape) > MOST_CELLS or deviation > MAX_SCALE / 2:
             return centred(self.table(counts, copies=copies, groups=groups)), self.variance(copies)
         self._spend(copies, each=self.table_price)
         whole = math.prod(shape)
@@ -241,14 +251,14 @@ class Meter:
         for axis, size in enumerate(shape):
             contrasts = size * contrasts - contrasts.sum(axis=axis, keepdims=True)
         share = Fraction(moved, units)
-        variance = float(self._joined_deviation(share)) ** 2 / whole**2
+        variance = float(self.event.joined_deviation(share)) ** 2 / whole**2
         return centred(self._joined(contrasts, share) / whole), variance
 
     def sums(self, exact: npt.NDArray[np.int64], *, squared: int, units: int) -> tuple[Values, float]:
         """Whole numbers that a record moves by a vector of squared length at most ``squared``, and their variance."""
         if self.rows > 1:
             raise RefusalError("sums of several rows of a person are not measured here; measure tables of them.")
-        variance = self.sums_variance(squared=squared, units=units)
+        variance = self.event.sums_variance(squared=squared, units=units)
         if variance is None:
             raise RefusalError(
                 "noise for these sums cannot be drawn or is not proved; use a larger epsilon, or a delta of "
@@ -257,18 +267,8 @@ class Meter:
         self._spend(units, each=1)
         return self._joined(exact, Fraction(squared, units)), variance
 
-    def sums_variance(self, *, squared: int, units: int) -> float | None:
-        """Of the noise that :meth:`sums` would add, or None where none is drawn or proved; needs no data."""
-        deviation = self._joined_deviation(Fraction(squared, max(units, 1)))
-        return float(deviation) ** 2 if self.joins and deviation <= MAX_SCALE else None
-
-    def _joined_deviation(self, share: Fraction) -> Fraction:
-        """Of one draw that costs as many units as a record's squared length is multiples of ``share``."""
-        variance = (self.event.variance + SPREAD) * share + SPREAD
-        return Fraction(math.ceil(math.sqrt(variance) * (1 + 1e-12) * _GRID), _GRID)
-
     def _joined(self, exact: npt.NDArray[np.int64], share: Fraction) -> Values:
-        deviation = self._joined_deviation(share)
+        deviation = self.event.joined_deviation(share)
         # neighbours stay as near to each other under this cut; larger numbers would be refused, which tells something
         exact = np.clip(exact, -COUNT_LIMIT, COUNT_LIMIT)
         noisy = clamped_sum(exact, lambda size: exact_gaussian(size, deviation=deviation, stream=self._stream))

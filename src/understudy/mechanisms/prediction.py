@@ -20,7 +20,6 @@ from understudy.mechanisms.stream import Stream
 from understudy.parameters import Text, Whole, option
 from understudy.privacy.events import Event, Orders, Renyi
 from understudy.privacy.guarantees import Guarantee, Neighbours, PureDP
-from understudy.privacy.ledger import Ledger
 from understudy.privacy.secret import Secret
 from understudy.sources.tables import CountTable, code_type
 
@@ -169,10 +168,3 @@ def unit_bits(alpha: Fraction, levels: int) -> int:
 def fitted_in_secret(counts: Secret[CountTable], fit: Callable[[CountTable], T]) -> Secret[T]:
     """A model of the counts, in the same box that they came in: nothing is released, so nothing is paid."""
     return Secret(fit(counts.open()))
-
-
-def open_for_predictions(models: Secret[T], *, event: PerturbedPrediction, ledger: Ledger) -> T:
-    """The models, but only against a ledger that already holds the entry for the draws to come."""
-    if not ledger.pays_for(event):
-        raise RefusalError("the ledger does not pay for these draws; quote and reserve them before drawing.")
-    return models.open()

@@ -97,7 +97,7 @@ def smoothed(
 
 
 def open_for_draws(tables: Sequence[Secret[T]], *, event: Event, ledger: Ledger) -> list[T]:
-    """The weights, but only against a ledger that already holds the entry for the draws to come."""
+    """The weights, or models, but only against a ledger that already holds the entry for the draws to come."""
     if not ledger.pays_for(event):
         raise RefusalError("the ledger does not pay for these draws; quote and reserve them before drawing.")
     return [table.open() for table in tables]

@@ -193,7 +193,7 @@ def noisy_vector_sums(
 def gaussian_deviation(event: GaussianMeasurements, lengths: Lengths) -> float | None:
     """Of the noise that this event would add, or None where so much cannot be drawn; needs no data."""
     squared = lengths.squared * count_sensitivity(event.neighbours) ** 2
-    variance = Meter(event, Stream.of_seed(0)).sums_variance(squared=squared, units=event.units)
+    variance = event.sums_variance(squared=squared, units=event.units)
     return None if variance is None else math.sqrt(variance)
 
 

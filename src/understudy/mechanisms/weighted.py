@@ -5,7 +5,6 @@ the weight itself, rounded. Sums are whole multiples of a public unit, so that t
 weight every record counts 1. See ``proofs/weighted_histogram.md``.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -26,7 +25,7 @@ from understudy.mechanisms.discrete_laplace import (
 )
 from understudy.mechanisms.exact_laplace import COUNT_LIMIT
 from understudy.mechanisms.stream import Stream
-from understudy.parameters import Number, Whole, option
+from understudy.parameters import Whole, option
 from understudy.privacy.events import Event, Orders, Renyi
 from understudy.privacy.guarantees import Neighbours, PureDP
 from understudy.privacy.secret import Secret
@@ -100,20 +99,3 @@ def weighted_histogram(
     # neighbours stay as near to each other under this cut; larger numbers would be refused, which tells something
     exact = np.minimum(exact, COUNT_LIMIT)
     return discrete_laplace(exact.ravel(), scale=event.scale, stream=stream).reshape(exact.shape)
-
-
-def noise_reach(event: WeightedHistogram, confidence: float) -> int:
-    """The smallest number of units that the noise of a cell exceeds with probability 1 - ``confidence`` at most.
-
-    P(|X| > h) = 2 q^(h + 1) / (1 + q) for discrete Laplace noise with q = e^(-1 / scale).
-
-    >>> event = weighted_event(epsilon=1.0, largest=1, neighbours=Neighbours.ADD_REMOVE)
-    >>> noise_reach(event, 0.95)
-    3
-    """
-    Number(above=0, below=1, tried=0.95).check("confidence", confidence)
-    q = math.exp(-1 / event.scale)
-    reach = max(0, math.ceil(float(event.scale) * math.log(2 / ((1 + q) * (1 - confidence)))) - 2)
-    while 2 * math.exp(-(reach + 1) / event.scale) / (1 + q) > 1 - confidence:
-        reach += 1
-    return reach

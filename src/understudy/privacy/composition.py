@@ -7,7 +7,8 @@ privacy filters count: rules that refuse what would exceed a cap that was fixed 
 epsilon and the deltas never to more than delta, all releases together are (epsilon, delta)-DP [RRUV16].
 
 **Renyi.** One order l is fixed beforehand. If the Renyi divergences of order l never add up to more than R, they do
-not exceed R for all releases together [FZ21]; that is (R + c, d)-DP with c = :func:`conversion` (l, d) [CKS20 Prop 12].
+not exceed R for all releases together [FZ21]; that is (R + c, d)-DP with c = :func:`conversion_cost` (l, d)
+[CKS20 Prop 12].
 An event that is only (epsilon_i, delta_i)-DP has laws (1-delta_i) P'_i + delta_i P''_i and (1-delta_i) Q'_i +
 delta_i Q''_i, with P'_i and Q'_i within a factor e^epsilon_i of each other, so of Renyi divergence at most epsilon_i
 [KOV15]. Let P', Q' be all releases together drawn from these parts, and w, at most 1, the product of (1-delta_i) along
@@ -29,6 +30,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from understudy.errors import BudgetError, ParameterError
+from understudy.privacy.conversion import conversion_cost
 from understudy.privacy.guarantees import ApproxDP, Guarantee, Neighbours, PureDP, differential_privacy
 from understudy.privacy.ledger import Ledger
 
@@ -110,13 +112,13 @@ class RenyiRule:
         if not paid:
             return PureDP(epsilon=0.0, neighbours=self.neighbours)
         divergence, slack = self._sums(paid)
-        epsilon = max(0.0, divergence + conversion(self.order, self.delta / 2))
+        epsilon = max(0.0, divergence + conversion_cost(self.order, self.delta / 2))
         return differential_privacy(epsilon, max(self.delta, self.delta / 2 + slack), self.neighbours)
 
     def left(self, paid: Sequence[Paid]) -> tuple[float, float]:
         """Cap less sums, conversion and the half of delta that pays for it."""
         divergence, slack = self._sums(paid)
-        epsilon = divergence + conversion(self.order, self.delta / 2)
+        epsilon = divergence + conversion_cost(self.order, self.delta / 2)
         return _left(self.epsilon, epsilon), _left(self.delta / 2, slack)
 
     def _sums(self, paid: Sequence[Paid]) -> tuple[float, float]:
@@ -129,21 +131,14 @@ Rule = BasicRule | RenyiRule
 what is ``left``, the epsilon and the delta that one further release without a Renyi curve may cost."""
 
 
-def conversion(order: float, delta: float) -> float:
-    """What a Renyi divergence of ``order`` is raised by to become epsilon at ``delta`` [CKS20 Prop 12].
-
-    ln(1 - 1/l) - (ln delta + ln l) / (l - 1).
-    """
-    return math.log1p(-1 / order) - (math.log(delta) + math.log(order)) / (order - 1)
-
-
 def fixed_order(epsilon: float, delta: float) -> float:
     """The Renyi order for a cap, from the cap alone.
 
-    rho-zCDP (divergence at most rho l at every order l) meets the cap at order l if rho l + conversion(l, delta/2) is
-    at most epsilon, so the largest rho that meets it at all is the maximum over l of (epsilon - conversion) / l, and
+    rho-zCDP (divergence at most rho l at every order l) meets the cap at order l if rho l + conversion_cost(l, delta/2)
+    is at most epsilon, so the largest rho that meets it at all is the maximum over l of (epsilon - conversion) / l, and
     the order is where that is reached. Any other order would be as true, and worse for releases like these.
     """
+    # :func:`conversion_cost` of all orders at once, whose last bits may differ: accounts keep the order that was found
     conversions = np.log1p(-1 / _ORDERS) - (math.log(delta / 2) + np.log(_ORDERS)) / (_ORDERS - 1)
     budgets = (epsilon - conversions) / _ORDERS
     best = int(np.argmax(budgets))

@@ -22,6 +22,15 @@ def smallest_epsilon(orders: Iterable[float], curve: Iterable[float], delta: flo
     return max(0.0, best), best_order
 
 
+def conversion_cost(order: float, delta: float) -> float:
+    """What a Renyi divergence of ``order`` is raised by to become epsilon at ``delta`` [CKS20 Prop 12].
+
+    ln(1 - 1/l) - (ln delta + ln l) / (l - 1). Totals of releases are added up in another order (:func:`_epsilon`): the
+    last bits of both are those of every account and manifest that exists.
+    """
+    return math.log1p(-1 / order) - (math.log(delta) + math.log(order)) / (order - 1)
+
+
 def _epsilon(order: float, divergence: float, delta: float) -> float:
     """At order l, a divergence r proves r + ln(1 - 1/l) - ln(delta l) / (l - 1) [CKS20 Prop 12].
 

@@ -29,13 +29,12 @@ from understudy.mechanisms.certificate import (
     CertifiedNumbers,
     SelectedTry,
     certified_event,
-    half_width,
     measure_moves,
     measure_records,
     measure_sums,
     until_passed,
 )
-from understudy.mechanisms.discrete_laplace import count_sensitivity, float_above
+from understudy.mechanisms.discrete_laplace import count_sensitivity, float_above, half_width
 from understudy.mechanisms.stream import Stream
 from understudy.privacy.guarantees import ApproxDP, Neighbours, PureDP
 from understudy.privacy.ledger import Entry, Ledger

@@ -17,13 +17,13 @@ import pyarrow as pa
 from understudy.codebook import Codebook, CodeLevel, Detail, Number, Role
 from understudy.codebook.weight import bin_weights, finer
 from understudy.errors import ParameterError
+from understudy.mechanisms.discrete_laplace import half_width
 from understudy.mechanisms.group import share_of_group
 from understudy.mechanisms.stability import public_levels
 from understudy.mechanisms.stream import Stream
 from understudy.mechanisms.weighted import (
     STEPS,
     WeightedHistogram,
-    noise_reach,
     weight_units,
     weighted_event,
     weighted_histogram,
@@ -205,7 +205,7 @@ class Counts(Declared):
     def reach(self) -> float:
         """Half the width of every interval: what the noise of a count exceeds with probability 1 - confidence."""
         unit = _units(self.counted, self.by, weighted=self.weighted).unit
-        return noise_reach(_event(self.quote().own), self.confidence) * float(unit)
+        return half_width(_event(self.quote().own).scale, miss=1 - self.confidence) * float(unit)
 
     @property
     def cells(self) -> int:

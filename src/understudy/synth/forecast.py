@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from understudy.codebook import Codebook, Coded, Detail
 from understudy.errors import ParameterError, RefusalError
-from understudy.mechanisms.certificate import half_width
+from understudy.mechanisms.discrete_laplace import half_width
 from understudy.mechanisms.smoothing import declared_public
 from understudy.mechanisms.stream import Stream
 from understudy.parameters import ROWS, Number, options_of
@@ -28,7 +28,7 @@ from understudy.sources.base import Report
 from understudy.sources.inputs import public_provenance
 from understudy.sources.rows import rows_of
 from understudy.synth.certificate import certificate_plan, codes_of, expected_half_width, records_needed
-from understudy.synth.details import code_noise
+from understudy.synth.detail_tables import code_noise
 from understudy.synth.people import of_people
 from understudy.synth.recipe import Recipe
 from understudy.synth.wishes import table_columns

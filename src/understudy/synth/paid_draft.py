@@ -32,8 +32,7 @@ from understudy.codebook import (
 from understudy.codebook.columns import Role, Text
 from understudy.codebook.unit import unit_faults
 from understudy.errors import DataError, EmptyDraftError, ParameterError
-from understudy.mechanisms.certificate import half_width
-from understudy.mechanisms.discrete_laplace import scale_for
+from understudy.mechanisms.discrete_laplace import half_width, scale_for
 from understudy.mechanisms.drafting import (
     DraftBudget,
     PricedDraft,

@@ -19,7 +19,8 @@ from understudy.release.workshop import Workshop
 from understudy.sources import open_source
 from understudy.sources.base import Report, Source
 from understudy.synth.detail_file import read_details, write_details
-from understudy.synth.details import Details, count_details
+from understudy.synth.detail_tables import count_details
+from understudy.synth.details import Details
 from understudy.synth.drawers import ModelDrawer
 from understudy.synth.grouping import count_people
 from understudy.synth.measurements import attached

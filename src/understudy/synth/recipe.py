@@ -43,8 +43,9 @@ from understudy.synth.certificate import (
     count_certificate,
     withheld_rows,
 )
+from understudy.synth.detail_tables import count_details, detail_entries
 from understudy.synth.detail_where import draw_part, part_facts, public_part
-from understudy.synth.details import Details, count_details, decode_drawn, detail_entries
+from understudy.synth.details import Details, decode_drawn
 from understudy.synth.grouping import count_people, people_entries, people_warnings, sizes_of
 from understudy.synth.one_epsilon import SplitRule, split_words
 from understudy.synth.outside import outside_entries, unchecked, unopened, watched

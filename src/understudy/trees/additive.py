@@ -167,7 +167,7 @@ def _plan(features: Sequence[Feature], meter: Meter, size: float) -> _Plan:
     for level, noise_at in _NOISE_AT.items():
         ranks, labels = int(RANKS * rest), int(LABELS * rest)
         moments, bound = rest - ranks - labels, _bound(features, level)
-        variance = meter.sums_variance(squared=moments_squared(bound), units=moments)
+        variance = meter.event.sums_variance(squared=moments_squared(bound), units=moments)
         if variance is None:
             break
         noise = math.sqrt(_columns(features, level) * variance) / LEAN**2 / size
@@ -183,7 +183,7 @@ def _with_groups(plan: _Plan, numbers: int, meter: Meter, size: float) -> _Plan:
         return plan
     rest = plan.ranks + plan.labels + plan.moments
     residuals, ranks, labels = int(GROUPS * rest), int((1 - GROUPS) * plan.ranks), int((1 - GROUPS) * plan.labels)
-    variance = meter.sums_variance(squared=LEAN**2 * sums_squared(LEAN**2 * numbers), units=residuals)
+    variance = meter.event.sums_variance(squared=LEAN**2 * sums_squared(LEAN**2 * numbers), units=residuals)
     noise = math.sqrt(variance or math.inf) / LEAN**2
     for groups, error in _GROUPS.items():
         if size >= _GROUP_LEAST * groups and noise <= error * _ODDS * size / groups:
@@ -229,7 +229,7 @@ def _tables(
     shapes: dict[int, Values] = {place: _straight(features[place].column.proper_levels)[:, None] for place in ordered}
     ranked: dict[int, _Ranked] = {}
     if plan.ranks and ordered:
-        variance = records.meter.sums_variance(squared=len(ordered), units=plan.ranks)
+        variance = records.meter.event.sums_variance(squared=len(ordered), units=plan.ranks)
         noise = math.sqrt(variance or math.inf)
         # noise on g groups moves a rank by about its deviation x sqrt(g / 6): a bridge between two known ends
         grid = next((g for g in _GRIDS if noise * math.sqrt(g / 6) <= _RANK_ERROR * size), _GRIDS[-1])
@@ -346,8 +346,8 @@ def _centre(records: RecordSums, plan: _Plan, classes: Measured, size: float) ->
     if not plan.moments:
         return 0.5
     meter, share = records.meter, min(max(float(classes.values[0, 1]) / size, 0.02), 0.98)
-    means = meter.sums_variance(squared=moments_squared(plan.bound), units=plan.moments)
-    sums = meter.sums_variance(squared=LEAN**2 * sums_squared(plan.bound), units=plan.labels // plan.rounds)
+    means = meter.event.sums_variance(squared=moments_squared(plan.bound), units=plan.moments)
+    sums = meter.event.sums_variance(squared=LEAN**2 * sums_squared(plan.bound), units=plan.labels // plan.rounds)
     assert means is not None and sums is not None  # less noise than that of the plan
     centres = np.arange(LEAN + 1) / LEAN
     noise = np.maximum(centres, 1 - centres) ** 2 * sums + (centres - share) ** 2 * means

@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from understudy.codec import from_plain, to_fraction, to_plain
 from understudy.errors import ParameterError, RefusalError
+from understudy.mechanisms.discrete_laplace import half_width
 from understudy.mechanisms.leaf_answers import (
     ClassCounts,
     call_ledger,
@@ -220,17 +221,9 @@ def count_probability(counts: npt.NDArray[Any], scale: float) -> Values:
     return share
 
 
-def noise_reach(scale: float, numbers: int) -> int:
-    """How far noise stays from 0 on ``numbers`` counts at once with probability ``BAND``: 2 q^(w+1) / (1 + q) each."""
-    if scale == 0:
-        return 0
-    q = math.exp(-1.0 / scale)
-    each = (1 - BAND) / numbers
-    return max(0, math.ceil(-scale * math.log(each * (1 + q) / 2)) - 1)
-
-
 def _band(counts: npt.NDArray[Any], scale: float, numbers: int) -> tuple[Values, Values]:
-    reach = noise_reach(scale, numbers)
+    # how far noise stays from 0 on so many counts at once
+    reach = half_width(scale, miss=(1 - BAND) / numbers) if scale else 0
     against = np.array([reach, -reach])
     return count_probability(counts + against, scale), count_probability(counts - against, scale)
 

@@ -45,7 +45,8 @@ class Measured:
 
 def measured_counts(ledger: Ledger) -> list[Measured]:
     """What the ledger says about noise; the measurements of a release say it in their own file."""
-    from understudy.mechanisms.certificate import half_width  # compiles; whoever only reads a release needs none of it
+    # compiles; whoever only reads a release needs none of it
+    from understudy.mechanisms.discrete_laplace import half_width
 
     lines = []
     for entry in ledger:

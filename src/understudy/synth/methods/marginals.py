@@ -18,7 +18,8 @@ import numpy.typing as npt
 from understudy.blocks.densities import measure_inside
 from understudy.blocks.foreseen import EASY, HARD, Budget, Foreseen, foreseen
 from understudy.blocks.latent import LatentClasses
-from understudy.blocks.measured import MarginalFit, Triple, first_share, patience_at
+from understudy.blocks.measured import MarginalFit, Triple
+from understudy.blocks.planning import first_share, patience_at
 from understudy.codebook import Codebook
 from understudy.mechanisms.discrete_gaussian import LEAST_VARIANCE, MAX_DEVIATION
 from understudy.mechanisms.discrete_laplace import count_sensitivity

@@ -15,7 +15,8 @@ import numpy.typing as npt
 from understudy.blocks.learning import Floats, Predictor, Records, UniformPredictor
 from understudy.codebook import Codebook
 from understudy.mechanisms.dirichlet import alpha_for
-from understudy.mechanisms.prediction import PerturbedPrediction, fitted_in_secret, open_for_predictions, unit_bits
+from understudy.mechanisms.prediction import PerturbedPrediction, fitted_in_secret, unit_bits
+from understudy.mechanisms.smoothing import open_for_draws
 from understudy.mechanisms.stream import Stream
 from understudy.privacy.ledger import Entry, Ledger
 from understudy.privacy.secret import Secret
@@ -198,7 +199,8 @@ class FittedPMI(Fitted):
     def _draw(self, rows: int, ledger: Ledger) -> Sequence[npt.NDArray[np.unsignedinteger]]:
         assert isinstance(self.recipe, PMI)
         alpha = self.recipe.alpha_used(self.codebook)
-        models = open_for_predictions(self.models, event=self.recipe.event(self.codebook, rows, alpha), ledger=ledger)
+        event = self.recipe.event(self.codebook, rows, alpha)
+        [models] = open_for_draws([self.models], event=event, ledger=ledger)
         chain = self.recipe.chain(self.codebook)
         starts = [np.zeros(rows, dtype=np.uint8) for _ in self.codebook.names]
         if self.recipe.sweeps:
