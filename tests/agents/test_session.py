@@ -1,11 +1,16 @@
 """The whole path with the protocol's own client, over the streams of a real process."""
 
 import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import jsonschema
 import pytest
 from agents_bench import ROWS, WARDS, asked, session
 
+from understudy.agents.phases import Told
+from understudy.agents.run import open_desk
+from understudy.facade import answers, codebooks
 from understudy.privacy.account import Allowance, ChargeState
 
 TOOLS = {
@@ -132,3 +137,39 @@ def test_two_servers_and_many_calls_never_exceed_a_cap(house):
     assert [charge.state for charge in charges] == [ChargeState.COMMITTED] * 5
     left = house.account.within(Allowance(name="agents", epsilon=0.5, delta=0.0)).left()
     assert left[0] == pytest.approx(0, abs=1e-9)
+
+
+@pytest.mark.parametrize("what", ["answer", "draft"])
+def test_two_servers_that_are_asked_for_the_same_at_once(house, monkeypatch, what):
+    """One buys it and the other waits: a folder that is taken while rows are open would close the data set."""
+    offering = {"account": "a.account", "cap_epsilon": 1, "cap_delta": 1e-5, "data": "people.csv"}
+    desks = [open_desk(house.root, codebooks=["book.toml"], public_header=True, **offering) for _ in range(2)]
+    room, name = (answers, "answer") if what == "answer" else (codebooks, "draft")
+    buy, entered, are_both_in = getattr(room, name), [], threading.Event()
+
+    def slow(*given, **named):
+        entered.append(named)
+        if len(entered) == 1:
+            are_both_in.wait(3)  # long enough for the other to come in, if nothing keeps it out
+        else:
+            are_both_in.set()
+        return buy(*given, **named)
+
+    monkeypatch.setattr(room, name, slow)
+
+    def asking(desk):
+        if what == "answer":
+            return desk.answer(question="count by ward", epsilon=0.2)
+        try:
+            return desk.draft_at_price(name="new", epsilon=0.2, delta=1e-6, drop=["who", "remark", "dose"])
+        except Told as reason:
+            return str(reason)
+
+    with ThreadPoolExecutor(2) as pool:
+        replies = list(pool.map(asking, desks))
+    assert len(entered) == 1 and not any(desk.is_closed for desk in desks)
+    charged = [reply["charged"]["epsilon"] for reply in replies if isinstance(reply, dict)]
+    assert sorted(charged) == ([0.0, 0.2] if what == "answer" else [0.2])
+    assert all("choose another name" in reply for reply in replies if isinstance(reply, str))
+    charges = [charge for charge in house.account.history() if charge.allowance == "agents"]
+    assert [charge.state for charge in charges] == [ChargeState.COMMITTED]

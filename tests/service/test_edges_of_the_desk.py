@@ -5,7 +5,7 @@ import hashlib
 import logging
 import re
 import stat
-import time
+import threading
 from base64 import b64decode, b64encode
 from importlib.resources import files
 from types import SimpleNamespace
@@ -139,10 +139,16 @@ def test_readiness_is_remembered_for_a_second_and_no_longer(monkeypatch):
 def test_the_first_question_is_always_a_trial_and_a_slow_one_is_not_ready(monkeypatch):
     monkeypatch.setattr(readiness, "time", SimpleNamespace(monotonic=lambda: 0.5))  # a machine that has just started
 
-    async def ask(seconds: float, patience: float) -> bool:
-        return await Readiness(lambda: time.sleep(seconds), patience=patience).holds()
+    may_end = threading.Event()
 
-    assert asyncio.run(ask(0.0, 20.0)) and not asyncio.run(ask(1.0, 0.01))
+    async def ask(check: Any, patience: float) -> bool:
+        try:
+            return await Readiness(check, patience=patience).holds()
+        finally:
+            may_end.set()
+
+    assert not asyncio.run(ask(lambda: may_end.wait(60) and None, 0.01)), "it has not ended"
+    assert asyncio.run(ask(lambda: None, 60.0))
 
 
 # ---- pages

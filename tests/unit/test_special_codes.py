@@ -1,5 +1,6 @@
 """Special codes among numbers are levels after the bins, and no number to anything that computes with numbers."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -17,6 +18,7 @@ from understudy.errors import CodebookError
 from understudy.evaluate.risk.neighbours import nearest, scale_of
 from understudy.evaluate.values import values_of
 from understudy.mechanisms.stream import Stream
+from understudy.sources.reading_guesses import Found, with_codes
 from understudy.trees.features import Feature
 from understudy.trees.questions import questions_of
 
@@ -58,6 +60,12 @@ def test_every_drawn_value_is_read_back_as_its_code() -> None:
 def test_what_cannot_be_a_special_code(special: tuple[str, ...]) -> None:
     with pytest.raises(CodebookError, match="special code"):
         Codebook(columns=(Integer(name="a", edges=WEIGHT.edges, special=special, missing="NA"),))
+
+
+def test_a_doubt_about_a_code_is_told_once() -> None:
+    """A draft guesses from some values and again from all of them, with the doubts that it had."""
+    once = with_codes(Found(), ["N"])
+    assert len(once.doubts) == 1 and with_codes(replace(once, special=()), ["N"]) == once
 
 
 def test_a_special_code_is_in_no_order() -> None:

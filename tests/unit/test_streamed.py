@@ -191,8 +191,8 @@ ranged.open_source = lambda *a, **k: opened(*a, **k, local_bytes=0)
 folder, wait = Path(sys.argv[1]), sys.argv[2] == "wait"
 def report(step, done, total):
     print(step, done, total, flush=True)
-    if wait and step == "counting" and done > 0:
-        time.sleep(0.2)
+    if wait and any((folder / "release.unfinished" / "counts").glob("*.counts")):
+        time.sleep(150)  # until it is killed
 ranged.synthesize_parts(str(folder / "p*.parquet"), us.datasets.discharges_codebook(),
     us.Marginals(epsilon=1.0, delta=1e-6), rows=500, out=folder / "release", account=folder / "a.account",
     report=report)

@@ -17,7 +17,7 @@ from understudy.evaluate.utility.distances import tvd_three_way
 from understudy.evaluate.utility.dummies import Design, auc, lasso, logistic_lasso, logistic_newton, normal_matrix
 from understudy.evaluate.utility.lasso import lasso_auc, lasso_auc_path, lasso_mse, lasso_mse_path
 from understudy.evaluate.utility.references import reference_lines
-from understudy.evaluate.utility.regression import compare_models
+from understudy.evaluate.utility.regression import compare_models, default_formula
 from understudy.evaluate.utility.train_on_synthetic import train_on_synthetic
 from understudy.evaluate.values import event_of, values_of
 from understudy.mechanisms.stream import Stream
@@ -304,6 +304,21 @@ def test_bad_formulas_are_one_sentence_each():
     reject("levels without an order", fit("sex ~ age"))
     reject("not a question with two answers", fit("cost ~ age", "logistic"))
     reject("has one value in the real table", fit("cost > 999 ~ age", "logistic"))
+    reject("age holds numbers in a model", fit("age == 'b' ~ cost", "logistic"))
+
+
+def test_a_column_that_is_missing_where_the_answer_is_given_explains_nothing():
+    """Records without a value are left out: with an income that only adults have, no child is left to explain."""
+    ages = Integer(name="age", edges=tuple(Fraction(edge) for edge in (0, 10, 20, 30)))
+    income = Integer(name="income", edges=tuple(Fraction(edge) for edge in (0, 5, 9)), special=("N",))
+    kind_of_person = Categorical(name="kind", levels=("child", "adult"))
+    book, bare = (Codebook(columns=columns) for columns in ((kind_of_person, ages, income), (kind_of_person, income)))
+    kinds, years, amounts = [0, 0, 0, 1, 1, 1], [0, 1, 1, 1, 2, 2], [2, 2, 2, 0, 1, 0]
+    real = source([kinds, years, amounts], book)
+    formula, kind = default_formula(real, "kind")
+    assert (formula, kind) == ("kind == 'adult' ~ age", "logistic")
+    assert compare_models(real, real, formula=formula, kind=kind).names
+    reject("no column is left to explain", lambda: default_formula(source([kinds, amounts], bare), "kind"))
 
 
 def test_levels_unknown_to_the_codebook_are_refused_by_the_source():

@@ -1,10 +1,13 @@
 """What the tools do: each is a public part, and where rows are needed a confidential part that has been paid for."""
 
+import fcntl
 import hashlib
 import json
 import math
+import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +18,7 @@ from understudy.agents.phases import CLOSED, Told, confidential_phase, paced, pu
 from understudy.errors import RefusalError, UnderstudyError
 from understudy.facade import agents as about
 from understudy.facade import answers, codebooks, forecasts, inference, releases, tables
-from understudy.files import Access, make_empty, write_file
+from understudy.files import Access, make_empty, open_lock, write_file
 
 if TYPE_CHECKING:
     from understudy.privacy.account import Account
@@ -191,7 +194,7 @@ class Desk:
                     f"the codebook {book.name!r} was not held against the rows, so it serves for prices and forecasts "
                     "only. The holder can offer it when the server is started again, which checks the rows."
                 )
-        with self._rows:  # a second call for the same answer waits, and finds it
+        with self._alone():  # a second call for the same answer waits, and finds it
             with public_phase("answer", self.log):
                 if target.is_dir():
                     return self._told(target, price={"epsilon": 0.0, "delta": 0.0})
@@ -239,8 +242,9 @@ class Desk:
             target = self._new_book(name)
             quote, _ = self._draft_quote(**plan)
             data = self._data()
-        with self._rows:
+        with self._alone():
             with public_phase("draft", self.log):
+                self._new_book(name)  # another server may have drafted it meanwhile
                 self._check_open()
                 self._check_covered(quote)
                 price = self._price(quote)
@@ -273,7 +277,7 @@ class Desk:
                 )  # else a name still free would tell that it failed
             except FileExistsError:
                 raise taken from None
-        with self._rows:
+        with self._alone():
             try:
                 with paced(), data.seal.kept("the data set"):
                     codebooks.draft(data.path, drop=drop, table=self.offers.table).codebook.save(target)
@@ -286,6 +290,21 @@ class Desk:
         }
 
     # Parts
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Rows are opened by one call at a time, of all servers of this root.
+
+        Of two that buy the same answer at once, the second would find its folder taken while rows are open, and that
+        failure would close the data set.
+        """
+        with self._rows:
+            handle = open_lock(self.folder / HOLDER / _LOCK)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX)  # ends with the process, however that ends
+                yield
+            finally:
+                os.close(handle)
 
     def _can_answer(self, book: Book) -> bool:
         return book.unknown is not None and self.offers.data is not None and not self.is_closed
@@ -427,6 +446,7 @@ class Desk:
         self.offers.books[book.name] = book
 
 
+_LOCK = "rows.lock"
 CLOSING = "closed"
 """A file beside the log: while it is there, no row is opened."""
 _NO_DRAFT = "# No codebook: it is being drafted, or it could not be. The confidential log says why.\n"

@@ -229,8 +229,17 @@ def left_side(frame: Any, left: str, *, kind: str, called: str, formula: str) ->
             f"{left} > 3."
         )
     if len(np.unique(values)) < 2:
+        remedy = next(
+            (
+                f"{name} holds numbers in a model (an ordinal column its ranks, from 0): compare it without quotes."
+                for name in frame.columns
+                if frame[name].dtype.kind in "iuf"
+                and re.search(rf"(?<![\w.]){re.escape(name)}\W{{0,3}}[!=]=\s*['\"]", left)
+            ),
+            "Choose another.",
+        )
         raise DataError(
-            f"the left side of {formula!r} has one value in the {called} table; a model needs two. Choose another."
+            f"the left side of {formula!r} has one value in the {called} table; a model needs two. {remedy}"
         )
     return values
 

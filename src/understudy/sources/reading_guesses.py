@@ -211,7 +211,8 @@ def with_codes(found: Found, odd: Iterable[str]) -> Found:
             special.append(text)
     doubts = found.doubts
     if special:
-        doubts = (*doubts, f"{_listed(special)} may also mean missing; then write it under missing, not under special")
+        doubt = f"{_listed(special)} may also mean missing; then write it under missing, not under special"
+        doubts = tuple(dict.fromkeys((*doubts, doubt)))
     reading = replace(found.reading, means=tuple(means.items()), missing=tuple(dict.fromkeys(missing)))
     return replace(found, reading=reading, special=tuple(dict.fromkeys(special)), doubts=doubts)
 

@@ -21,7 +21,7 @@ from understudy.evaluate.opened import open_grids
 from understudy.evaluate.risk.intervals import Z95
 from understudy.evaluate.utility.measure import Kind, measures
 from understudy.evaluate.utility.tables import grids, tables_of_width
-from understudy.evaluate.values import event_of, is_ordered, quoted, records, values_of, weights_by_code
+from understudy.evaluate.values import Event, event_of, is_ordered, quoted, records, values_of, weights_by_code
 from understudy.extras import need
 from understudy.mechanisms.selection_scores import mutual_information
 from understudy.parameters import OneOf
@@ -97,16 +97,23 @@ def default_formula(real: Source, target: str, *, most: int = 4) -> tuple[str, K
     pairs = tables_of_width(book, 2)
     near = [name for name in book.names if (name, target) in pairs or (target, name) in pairs]
     others = [name for name in near if is_ordered(book.column(name)) or book.column(name).size <= _MOST_LEVELS]
-    tables = open_grids(real, [(name, target) for name in others])
-    shared = {name: mutual_information(table) for name, table in zip(others, tables, strict=True)}
-    picked = sorted(others, key=lambda name: (-shared[name], name))[:most]
+    tables = dict(zip(others, open_grids(real, [(name, target) for name in others]), strict=True))
+    # records without a value of a column are left out: they must not be all that give one of the answers
+    left = [name for name in others if _both(tables[name][: book.column(name).proper_levels].sum(axis=0), event)]
+    shared = {name: mutual_information(tables[name]) for name in left}
+    picked = sorted(left, key=lambda name: (-shared[name], name))[:most]
     if not picked:
         raise DataError(
             f"no column is left to explain the target {target!r}; a model needs one with an order or at most 12 levels."
         )
     linear = is_ordered(column) and column.proper_levels > 2
-    left = quoted(target) if linear else event.says
-    return f"{left} ~ {' + '.join(quoted(name) for name in sorted(picked))}", "linear" if linear else "logistic"
+    response = quoted(target) if linear else event.says
+    return f"{response} ~ {' + '.join(quoted(name) for name in sorted(picked))}", "linear" if linear else "logistic"
+
+
+def _both(counts: npt.NDArray[np.int64], event: Event) -> bool:
+    """Whether records with these codes of the target give both answers."""
+    return bool(counts[event.yes].any() and counts[event.asked & ~event.yes].any())
 
 
 def compare_models(real: Source, synthetic: Source, *, formula: str, kind: Kind) -> Comparison:
