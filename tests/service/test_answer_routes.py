@@ -5,13 +5,14 @@ import json
 import threading
 import time
 
+import httpx
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from answer_bench import BOOK, AnswerService
 from answer_bench import stays as stays_table
 
-from understudy.service import Store
+from understudy.service import Store, asking
 from understudy.service.amounts import Amount
 from understudy.service.data_sets import DataSet, Rules
 from understudy.service.projects import Projects, Status
@@ -243,6 +244,41 @@ def test_what_is_paid_for_is_drawn_whatever_becomes_of_its_request(make_answers,
     while time.monotonic() < until and not (lines := service.projects.queue(["stays"], Status.ANSWERED)):
         time.sleep(0.05)
     assert len(lines) == 1 and service.spent_on_data == Amount.price(0.5)
+
+
+def test_hard_questions_hold_up_nobody_else_and_cost_nothing(make_answers, monkeypatch):
+    """More of them than a server has threads for its small jobs: others are still let in, and all get a sentence."""
+    service = make_answers()
+    prepare, may_go_on, given_up = DataSet.prepare, threading.Event(), []
+
+    def hard(self, text, terms):
+        if "region" in text:
+            may_go_on.wait(120)
+        return prepare(self, text, terms)
+
+    monkeypatch.setattr(DataSet, "prepare", hard)
+    monkeypatch.setattr(asking, "_PLANNING", 0.5)
+    headers = {"Authorization": f"Bearer {service.made.text}"}
+    body = {"question": "count by region", "epsilon": 0.5}
+
+    async def crowd() -> None:
+        transport = httpx.ASGITransport(app=service.app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://s", headers=headers) as client:
+            paths = [f"/v1/data/stays/{path}" for path in ("quote", "answer") for _ in range(45)]
+            crowd = [asyncio.create_task(client.post(path, json=body)) for path in paths]
+            try:
+                await asyncio.sleep(0)
+                assert (await asyncio.wait_for(client.get("/v1/data/stays"), 60)).status_code == 200
+                given_up.extend(await asyncio.wait_for(asyncio.gather(*crowd), 60))
+            finally:
+                may_go_on.set()
+
+    asyncio.run(crowd())
+    assert {(said.status_code, said.json()["type"]) for said in given_up} == {(503, "/docs#problem-busy")}
+    assert all("Nothing was charged" in said.json()["detail"] and said.headers["Retry-After"] for said in given_up)
+    assert service.spent_on_data == Amount(epsilon=0) and service.projects.queue(["stays"]) == []
+    monkeypatch.setattr(asking, "_PLANNING", 60.0)
+    assert service.ask_data("count by region").json()["status"] == "answered"
 
 
 def test_the_ledger_adds_up(make_answers):

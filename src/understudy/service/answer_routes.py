@@ -57,13 +57,13 @@ def _add_questions(at: At, json_reply: Reply, desk: "Desk", answers: AnswerDesk)
     async def try_out(request: Request) -> Response:
         _, data = await desk.admit_to_data(request, "answer", request.path_params["name"])
         text, terms = _question(await read_json(request, most_bytes=MOST_BYTES), _TERMS)
-        return json_reply(await run_in_threadpool(answers.try_out, data, text, terms))
+        return json_reply(await answers.planned(answers.try_out, data, text, terms))
 
     @at("POST", "/v1/data/{name}/quote")
     async def quote(request: Request) -> Response:
         _, data = await desk.admit_to_data(request, "answer", request.path_params["name"])
         text, terms = _priced(await read_json(request, most_bytes=MOST_BYTES))
-        return json_reply(await run_in_threadpool(answers.quote, data, text, terms))
+        return json_reply(await answers.planned(answers.quote, data, text, terms))
 
     @at("POST", "/v1/data/{name}/answer")
     async def answer(request: Request) -> Response:
