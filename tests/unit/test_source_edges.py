@@ -4,6 +4,7 @@ import datetime as dt
 import json
 import sqlite3
 import zipfile
+from contextlib import closing
 
 import duckdb
 import numpy as np
@@ -100,6 +101,21 @@ def test_two_spellings_of_a_table_on_a_server_are_one_table(confidential, public
         return
     with pytest.raises(ParameterError, match="holds the confidential table itself"):
         refuse_same(confidential, public, "starts")
+
+
+def test_a_copy_of_a_database_file_holds_the_confidential_table(tmp_path):
+    places = [tmp_path / name for name in ("a.db", "b.db", "c.db")]
+    for place, value in zip(places, "112", strict=True):
+        with closing(sqlite3.connect(place)) as database:
+            database.execute("CREATE TABLE t (a TEXT)")
+            database.execute("INSERT INTO t VALUES (?)", (value,))
+            database.commit()
+    mine, copy, other = places
+    copy.write_bytes(mine.read_bytes())
+    with pytest.raises(ParameterError, match="holds the confidential table itself"):
+        refuse_same(f"sqlite:///{mine}?table=t", f"sqlite:///{copy}?table=t", "starts")
+    refuse_same(f"sqlite:///{mine}?table=t", f"sqlite:///{copy}?table=public", "starts")
+    refuse_same(f"sqlite:///{mine}?table=t", f"sqlite:///{other}?table=t", "starts")
 
 
 def test_linked_tables_are_not_record_wise():

@@ -66,7 +66,9 @@ def _is_same(confidential: Any, public: Any) -> bool:
         return True
     first, second = database_of(str(confidential)), database_of(str(public))
     if first is not None and second is not None:  # a table that was named beside the address is not known here
-        return first[0] == second[0] and (first[1] == second[1] or None in (first[1], second[1]))
+        if first[1] != second[1] and None not in (first[1], second[1]):
+            return False
+        return first[0] == second[0] or _is_copy(first[0], second[0])
     if _is_same_place(str(confidential), str(public)):
         return True
     mine, theirs = files_and_member(confidential), files_and_member(public)
@@ -123,6 +125,14 @@ def _is_same_file(first: Path, in_first: str, second: Path, in_second: str) -> b
         may_agree = is_packed or first.stat().st_size == second.stat().st_size
         return may_agree and not _contents(first, in_first).isdisjoint(_contents(second, in_second))
     except (OSError, EOFError, DataError):
+        return False
+
+
+def _is_copy(first: Path, second: Path) -> bool:
+    """Whether two files of databases are one to the byte."""
+    try:
+        return first.stat().st_size == second.stat().st_size and digest_of_content(first) == digest_of_content(second)
+    except OSError:
         return False
 
 
