@@ -121,13 +121,13 @@ def encounters(patients: int, seed: int, *, first: int = 0) -> pa.Table:
     stays, people = tables.stays, tables.patients
     place = pc.index_in(stays["patient_id"], people["patient_id"])
     who = people.take(place)
-    first = tables.diagnoses.filter(pc.equal(tables.diagnoses["position"], 1))
+    main = tables.diagnoses.filter(pc.equal(tables.diagnoses["position"], 1))
     columns: dict[str, Any] = {
         "stay_id": stays["stay_id"],
         "patient_id": stays["patient_id"],
         **{name: who[name] for name in who.column_names[1:]},
         **{name: stays[name] for name in stays.column_names[2:]},
-        "diagnosis": first["code"].take(pc.index_in(stays["stay_id"], first["stay_id"])),
+        "diagnosis": main["code"].take(pc.index_in(stays["stay_id"], main["stay_id"])),
     }
     return pa.table(columns)
 
