@@ -15,7 +15,8 @@ from answer_bench import stays as stays_table
 from understudy.service import Store, asking
 from understudy.service.amounts import Amount
 from understudy.service.data_sets import DataSet, Rules
-from understudy.service.projects import Projects, Status
+from understudy.service.questions import Questions
+from understudy.service.tables import Status
 
 
 def test_a_question_is_tried_quoted_answered_and_cited(make_answers):
@@ -221,7 +222,7 @@ def test_a_failed_draw_is_paid_for_and_says_nothing_of_the_data(make_answers, mo
 
 def test_what_is_paid_for_is_drawn_whatever_becomes_of_its_request(make_answers, monkeypatch):
     service = make_answers()
-    charge, is_paid, may_go_on = Projects.charge, threading.Event(), threading.Event()
+    charge, is_paid, may_go_on = Questions.charge, threading.Event(), threading.Event()
 
     def charging(self, member, line):
         attempt = charge(self, member, line)
@@ -229,7 +230,7 @@ def test_what_is_paid_for_is_drawn_whatever_becomes_of_its_request(make_answers,
         may_go_on.wait(20)
         return attempt
 
-    monkeypatch.setattr(Projects, "charge", charging)
+    monkeypatch.setattr(Questions, "charge", charging)
     desk = service.desk.answers
 
     async def hang_up() -> None:
@@ -241,7 +242,7 @@ def test_what_is_paid_for_is_drawn_whatever_becomes_of_its_request(make_answers,
 
     asyncio.run(hang_up())
     until = time.monotonic() + 20
-    while time.monotonic() < until and not (lines := service.projects.queue(["stays"], Status.ANSWERED)):
+    while time.monotonic() < until and not (lines := service.questions.queue(["stays"], Status.ANSWERED)):
         time.sleep(0.05)
     assert len(lines) == 1 and service.spent_on_data == Amount.price(0.5)
 
@@ -276,7 +277,7 @@ def test_hard_questions_hold_up_nobody_else_and_cost_nothing(make_answers, monke
     asyncio.run(crowd())
     assert {(said.status_code, said.json()["type"]) for said in given_up} == {(503, "/docs#problem-busy")}
     assert all("Nothing was charged" in said.json()["detail"] and said.headers["Retry-After"] for said in given_up)
-    assert service.spent_on_data == Amount(epsilon=0) and service.projects.queue(["stays"]) == []
+    assert service.spent_on_data == Amount(epsilon=0) and service.questions.queue(["stays"]) == []
     monkeypatch.setattr(asking, "_PLANNING", 60.0)
     assert service.ask_data("count by region").json()["status"] == "answered"
 

@@ -27,13 +27,13 @@ from understudy.service.data_sets import DataSet, open_data_sets
 from understudy.service.limits import RateLimiter
 from understudy.service.page import Page
 from understudy.service.problems import KINDS, Problem, shortened
-from understudy.service.projects import Status
 from understudy.service.readiness import Readiness
 from understudy.service.records import record, waiting
 from understudy.service.run import Settings, serve
 from understudy.service.secret import ENVIRONMENT, ServiceSecret
 from understudy.service.served import Served, by_name
 from understudy.service.store import without_password
+from understudy.service.tables import Status
 from understudy.service.watch import Watch, seen_of
 from understudy.trees.examples import diabetes_example, septic_shock_example
 

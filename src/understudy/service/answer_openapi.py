@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from understudy.service.describing import ADMISSION, BODY, WORD, name_parameter, object_of, operation, ref
-from understudy.service.projects import Status
+from understudy.service.tables import Status
 
 if TYPE_CHECKING:
     from understudy.service.data_sets import DataSet

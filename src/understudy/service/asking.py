@@ -20,8 +20,10 @@ from understudy.mechanisms.stream import Stream
 from understudy.service.data_sets import ALWAYS, EXCEPTIONS, DataSet, Prepared, Terms
 from understudy.service.logs import EventLog, places_of
 from understudy.service.problems import Problem
-from understudy.service.projects import RULES, Asked, Membership, NoMemberError, Projects, Status, UncoveredError
+from understudy.service.projects import Membership, Projects
+from understudy.service.questions import RULES, Asked, NoMemberError, Questions, UncoveredError
 from understudy.service.store import Store, now
+from understudy.service.tables import Status
 
 if TYPE_CHECKING:
     from understudy.infer.inference import Figure
@@ -62,6 +64,7 @@ class AnswerDesk:
 
     def __init__(self, store: Store, data: Mapping[str, DataSet], *, projects: Projects, log: EventLog) -> None:
         self.data, self.projects, self._log = data, projects, log
+        self.questions = Questions(projects)
         self._secret = store.secret
         self._stream, self._stream_lock = Stream.from_system(), threading.Lock()
         # never shut down: Python waits for its threads at the end, and what is being drawn was paid for
@@ -121,7 +124,7 @@ class AnswerDesk:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + _PATIENCE
         while True:
-            fresh = await loop.run_in_executor(None, self.projects.find, line.answer_id)
+            fresh = await loop.run_in_executor(None, self.questions.find, line.answer_id)
             assert fresh is not None, "a question that was put on record stays there"
             under_way = fresh.status == Status.APPROVED and fresh.attempts > 0
             if not under_way or loop.time() > deadline:
@@ -165,13 +168,13 @@ class AnswerDesk:
             status=status,
             words=words,
         )
-        line = self.projects.put(member, asked)
+        line = self.questions.put(member, asked)
         if line.decided_by == RULES and line.attempts == 0 and line.status != status:
-            line = self.projects.judge_again(line, status, words)  # the rules were changed since
+            line = self.questions.judge_again(line, status, words)  # the rules were changed since
         attempt = None
         if line.status in (Status.APPROVED, Status.FAILED):
             try:
-                attempt = self.projects.charge(member, line)
+                attempt = self.questions.charge(member, line)
             except UncoveredError as refused:
                 raise Problem(
                     "budget-exhausted",
@@ -209,7 +212,7 @@ class AnswerDesk:
                 places=places_of(error),
             )
             text = None
-        self.projects.settle(line, attempt, text)
+        self.questions.settle(line, attempt, text)
 
     def _fresh_stream(self) -> Stream:
         """A stream of this draw's own: one cipher must not be advanced by two threads."""
