@@ -154,6 +154,38 @@ def test_a_folder_holds_one_setting(run, discharges, tmp_path):
     assert "holds something else" in run(*words, tmp_path / "other", "--rows", 30).err.replace("\n", " ")
 
 
+def test_a_table_with_the_same_shares_and_other_pairs_is_another_table(run, tmp_path):
+    book, data, out = tmp_path / "b.toml", tmp_path / "d.csv", tmp_path / "map"
+    book.write_text(
+        "format = 1\n"
+        + "".join(f'\n[[columns]]\nname = "{name}"\nkind = "categorical"\nlevels = ["0", "1"]\n' for name in "ab")
+    )
+    words = (
+        "rumap",
+        data,
+        "-c",
+        book,
+        "--methods",
+        "laplace",
+        "--epsilons",
+        "1",
+        "--rows",
+        30,
+        "--repeat",
+        1,
+        "-o",
+        out,
+    )
+    data.write_text("a,b\n" + "0,0\n1,1\n" * 50)
+    assert run(*words).code == 0
+    settings = json.loads((out / "settings.json").read_text())
+    data.write_text("a,b\n" + "0,1\n1,0\n" * 50)
+    assert "other settings (pairs differ)" in run(*words).err.replace("\n", " ")
+    del settings["pairs"]
+    (out / "settings.json").write_text(json.dumps(settings))
+    assert run(*words).code == 0, "folders of earlier versions know no pairs"
+
+
 def test_detailed_codes_are_paid_for_beside_every_epsilon(run, tmp_path):
     book, data = tmp_path / "b.toml", tmp_path / "d.csv"
     book.write_text(

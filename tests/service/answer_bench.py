@@ -119,7 +119,7 @@ class AnswerService(Service):
         self.models = self.models if with_models else {}
         data = {"stays": stays.data_set(review=review, rules=rules or Rules(), **more)}
         self.desk = Desk(store=store, models=self.models, data=data, proxy=proxy)
-        self.projects = self.desk.answers.projects
+        self.projects, self.questions = self.desk.answers.projects, self.desk.answers.questions
         self.app = create_app(self.desk, aliases=aliases)
         scopes = ("answer", "review", "ledger", "budget", *(("score", "metrics") if with_models else ()))
         self.made = self.desk.keys.create(label="analyst", scopes=scopes, rate=1_000_000)

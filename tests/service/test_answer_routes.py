@@ -5,16 +5,18 @@ import json
 import threading
 import time
 
+import httpx
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from answer_bench import BOOK, AnswerService
 from answer_bench import stays as stays_table
 
-from understudy.service import Store
+from understudy.service import Store, asking
 from understudy.service.amounts import Amount
 from understudy.service.data_sets import DataSet, Rules
-from understudy.service.projects import Projects, Status
+from understudy.service.questions import Questions
+from understudy.service.tables import Status
 
 
 def test_a_question_is_tried_quoted_answered_and_cited(make_answers):
@@ -220,7 +222,7 @@ def test_a_failed_draw_is_paid_for_and_says_nothing_of_the_data(make_answers, mo
 
 def test_what_is_paid_for_is_drawn_whatever_becomes_of_its_request(make_answers, monkeypatch):
     service = make_answers()
-    charge, is_paid, may_go_on = Projects.charge, threading.Event(), threading.Event()
+    charge, is_paid, may_go_on = Questions.charge, threading.Event(), threading.Event()
 
     def charging(self, member, line):
         attempt = charge(self, member, line)
@@ -228,7 +230,7 @@ def test_what_is_paid_for_is_drawn_whatever_becomes_of_its_request(make_answers,
         may_go_on.wait(120)
         return attempt
 
-    monkeypatch.setattr(Projects, "charge", charging)
+    monkeypatch.setattr(Questions, "charge", charging)
     desk = service.desk.answers
 
     async def hang_up() -> None:
@@ -240,9 +242,44 @@ def test_what_is_paid_for_is_drawn_whatever_becomes_of_its_request(make_answers,
 
     asyncio.run(hang_up())
     until = time.monotonic() + 120
-    while time.monotonic() < until and not (lines := service.projects.queue(["stays"], Status.ANSWERED)):
+    while time.monotonic() < until and not (lines := service.questions.queue(["stays"], Status.ANSWERED)):
         time.sleep(0.05)
     assert len(lines) == 1 and service.spent_on_data == Amount.price(0.5)
+
+
+def test_hard_questions_hold_up_nobody_else_and_cost_nothing(make_answers, monkeypatch):
+    """More of them than a server has threads for its small jobs: others are still let in, and all get a sentence."""
+    service = make_answers()
+    prepare, may_go_on, given_up = DataSet.prepare, threading.Event(), []
+
+    def hard(self, text, terms):
+        if "region" in text:
+            may_go_on.wait(120)
+        return prepare(self, text, terms)
+
+    monkeypatch.setattr(DataSet, "prepare", hard)
+    monkeypatch.setattr(asking, "_PLANNING", 0.5)
+    headers = {"Authorization": f"Bearer {service.made.text}"}
+    body = {"question": "count by region", "epsilon": 0.5}
+
+    async def crowd() -> None:
+        transport = httpx.ASGITransport(app=service.app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://s", headers=headers) as client:
+            paths = [f"/v1/data/stays/{path}" for path in ("quote", "answer") for _ in range(45)]
+            crowd = [asyncio.create_task(client.post(path, json=body)) for path in paths]
+            try:
+                await asyncio.sleep(0)
+                assert (await asyncio.wait_for(client.get("/v1/data/stays"), 60)).status_code == 200
+                given_up.extend(await asyncio.wait_for(asyncio.gather(*crowd), 60))
+            finally:
+                may_go_on.set()
+
+    asyncio.run(crowd())
+    assert {(said.status_code, said.json()["type"]) for said in given_up} == {(503, "/docs#problem-busy")}
+    assert all("Nothing was charged" in said.json()["detail"] and said.headers["Retry-After"] for said in given_up)
+    assert service.spent_on_data == Amount(epsilon=0) and service.questions.queue(["stays"]) == []
+    monkeypatch.setattr(asking, "_PLANNING", 60.0)
+    assert service.ask_data("count by region").json()["status"] == "answered"
 
 
 def test_the_ledger_adds_up(make_answers):

@@ -23,9 +23,10 @@ from understudy.service import keys as keys_module
 from understudy.service.amounts import Amount, cap_of, delta_of, epsilon_of, price_of
 from understudy.service.budgets import Balance, Charged, NoGrantError, SpentError
 from understudy.service.data_sets import DataSet, Rules, Terms, _remember, _rules, read_data_sets
-from understudy.service.projects import Asked, NoMemberError, Projects, Status, UncoveredError
+from understudy.service.projects import Projects
 from understudy.service.purses import Attempts, NotCovered, Purse, take
-from understudy.service.tables import answers, grants, members, models, payments
+from understudy.service.questions import Asked, NoMemberError, Questions, UncoveredError
+from understudy.service.tables import Status, answers, grants, members, models, payments
 from understudy.trees.scorers import CallForest
 
 MODEL, CAP = "m" * 64, Amount.cap(1.0, 1e-6)
@@ -292,12 +293,13 @@ def test_altered_books_are_noticed(till):
 
 @pytest.fixture
 def office(lite):
-    projects = Projects(lite, abandoned=600.0)
+    projects = Projects(lite)
     projects.set_data_cap("stays", CAP, account="a" * 32)
     projects.create("one", "stays", CAP)
     key = KeyBook(lite).create(label="k", scopes=["answer"]).key.key_id
     projects.join("one", key, CAP)
-    return SimpleNamespace(projects=projects, key=key, store=lite, book=KeyBook(lite))
+    questions = Questions(projects, abandoned=600.0)
+    return SimpleNamespace(projects=projects, questions=questions, key=key, store=lite, book=KeyBook(lite))
 
 
 def put(office, name="count", *, epsilon=0.5, delta=0.0, status=Status.APPROVED):
@@ -306,47 +308,47 @@ def put(office, name="count", *, epsilon=0.5, delta=0.0, status=Status.APPROVED)
         status=status, words="",
     )  # fmt: skip
     member = office.projects.membership(office.key, "stays")
-    return member, office.projects.put(member, asked)
+    return member, office.questions.put(member, asked)
 
 
 def test_a_question_is_decided_once_and_before_it_is_paid_for(office):
-    projects = office.projects
+    questions = office.questions
     member, line = put(office, status=Status.ASKED)
     assert (line.decided, line.decided_by, line.attempts) == (None, None, 0)
-    assert projects.charge(member, line) is None and projects.queue(["stays"])[0].answer_id == line.answer_id
-    assert projects.queue(["other"]) == [] and projects.queue(["stays"], Status.APPROVED) == []
+    assert questions.charge(member, line) is None and questions.queue(["stays"])[0].answer_id == line.answer_id
+    assert questions.queue(["other"]) == [] and questions.queue(["stays"], Status.APPROVED) == []
     for words in ("", "  ", "x" * 2001, "a\x00"):
         with pytest.raises(ParameterError):
-            projects.decide(line.answer_id, approve=False, words=words, by="s")
-    declined = projects.decide(line.answer_id, approve=False, words=" too small ", by="s")
+            questions.decide(line.answer_id, approve=False, words=words, by="s")
+    declined = questions.decide(line.answer_id, approve=False, words=" too small ", by="s")
     assert (declined.status, declined.words, declined.decided_by) == ("declined", "too small", "s")
-    assert projects.charge(member, declined) is None
+    assert questions.charge(member, declined) is None
     with pytest.raises(ParameterError, match="only what waits"):
-        projects.decide(line.answer_id, approve=False, words="again", by="s")
-    approved = projects.decide(line.answer_id, approve=True, by="s")
+        questions.decide(line.answer_id, approve=False, words="again", by="s")
+    approved = questions.decide(line.answer_id, approve=True, by="s")
     with pytest.raises(ParameterError, match="only what waits"):
-        projects.decide(line.answer_id, approve=True, by="s")
-    assert projects.judge_again(approved, Status.DECLINED, "rule").status == "approved", "a person decided"
-    assert projects.charge(member, approved) == 1 and projects.charge(member, approved) is None
+        questions.decide(line.answer_id, approve=True, by="s")
+    assert questions.judge_again(approved, Status.DECLINED, "rule").status == "approved", "a person decided"
+    assert questions.charge(member, approved) == 1 and questions.charge(member, approved) is None
     with pytest.raises(ParameterError, match="is approved and paid for"):
-        projects.decide(line.answer_id, approve=False, words="late", by="s")
+        questions.decide(line.answer_id, approve=False, words="late", by="s")
     with pytest.raises(ParameterError, match="there is no question"):
-        projects.decide("nobody", approve=True, by="s")
-    assert projects.find("a\x00") is None and projects.find(line.answer_id).attempts == 1
+        questions.decide("nobody", approve=True, by="s")
+    assert questions.find("a\x00") is None and questions.find(line.answer_id).attempts == 1
     member, ruled = put(office, "other", epsilon=0.1)
     assert ruled.decided_by == "rules" and ruled.decided is not None
-    assert projects.judge_again(ruled, Status.DECLINED, "rule").status == "declined"
+    assert questions.judge_again(ruled, Status.DECLINED, "rule").status == "declined"
 
 
 def test_what_failed_is_paid_for_again_and_what_was_answered_is_not(office):
-    projects = office.projects
+    projects, questions = office.projects, office.questions
     member, line = put(office, epsilon=0.25, delta=1e-7)
-    assert projects.charge(member, line) == 1
-    failed = projects.settle(line, 1, None)
-    assert failed.status == "failed" and projects.charge(member, failed) == 2
-    assert projects.settle(line, 1, "late").answer is None
-    answered = projects.settle(line, 2, "{}")
-    assert (answered.status, answered.answer) == ("answered", "{}") and projects.charge(member, answered) is None
+    assert questions.charge(member, line) == 1
+    failed = questions.settle(line, 1, None)
+    assert failed.status == "failed" and questions.charge(member, failed) == 2
+    assert questions.settle(line, 1, "late").answer is None
+    answered = questions.settle(line, 2, "{}")
+    assert (answered.status, answered.answer) == ("answered", "{}") and questions.charge(member, answered) is None
     now = projects.membership(office.key, "stays")
     assert now.key.spent == now.whole.spent == now.everybody.spent == Amount.price(0.5, 2e-7)
     assert now.remaining()["project"] == {"epsilon": 0.5, "delta": pytest.approx(8e-7)}
@@ -363,25 +365,25 @@ def test_what_failed_is_paid_for_again_and_what_was_answered_is_not(office):
 
 
 def test_projects_refuse_what_is_beyond_a_cap_and_whom_they_do_not_know(office):
-    projects = office.projects
+    projects, questions = office.projects, office.questions
     for epsilon, delta in ((1.5, 0.0), (0.5, 2e-6)):
         member, line = put(office, f"{epsilon}", epsilon=epsilon, delta=delta)
         with pytest.raises(UncoveredError):
-            projects.charge(member, line)
+            questions.charge(member, line)
     assert projects.membership(office.key, "stays").key.spent == Amount(epsilon=0) and projects.faults() == []
     member, line = put(office, "whole", epsilon=1.0, delta=1e-6)
-    assert projects.charge(member, line) == 1
+    assert questions.charge(member, line) == 1
     member, line = put(office, "more", epsilon=1e-9)
     office.book.revoke(office.key)
     with pytest.raises(NoMemberError):
-        projects.charge(member, line)
+        questions.charge(member, line)
     assert projects.membership("nobody", "stays") is None and projects.membership(office.key, "other") is None
 
 
 def test_caps_of_projects(office):
-    projects = office.projects
+    projects, questions = office.projects, office.questions
     member, line = put(office, epsilon=0.5, delta=1e-7)
-    projects.charge(member, line)
+    questions.charge(member, line)
     exact, low, lower = Amount.cap(0.5, 1e-7), Amount.cap(0.4, 1e-7), Amount.cap(0.5, 1e-8)
     for change in (
         lambda cap: projects.check_data_cap("stays", cap, account="a" * 32),
@@ -421,7 +423,7 @@ def test_caps_of_projects(office):
 def test_altered_books_of_projects_are_noticed(office):
     member, line = put(office)
     other = office.book.create(label="o", scopes=["answer"]).key.key_id
-    office.projects.charge(member, line)
+    office.questions.charge(member, line)
     for change, faults in (
         (update(members).values(spent=1), ["1 and 0 spent"]),
         (update(members).values(spent=5 * 10**8, spent_delta=3), ["and 3 spent"]),

@@ -27,13 +27,13 @@ from understudy.service.data_sets import DataSet, open_data_sets
 from understudy.service.limits import RateLimiter
 from understudy.service.page import Page
 from understudy.service.problems import KINDS, Problem, shortened
-from understudy.service.projects import Status
 from understudy.service.readiness import Readiness
 from understudy.service.records import record, waiting
 from understudy.service.run import Settings, serve
 from understudy.service.secret import ENVIRONMENT, ServiceSecret
 from understudy.service.served import Served, by_name
 from understudy.service.store import without_password
+from understudy.service.tables import Status
 from understudy.service.watch import Watch, seen_of
 from understudy.trees.examples import diabetes_example, septic_shock_example
 
@@ -325,7 +325,7 @@ def test_statuses_are_an_interface():
         422: {"wrong-shape", "unknown-feature", "missing-feature", "bad-value", "bad-question"},
         429: {"rate-limited", "budget-exhausted"},
         500: {"internal"},
-        503: {"being-answered", "not-ready"},
+        503: {"being-answered", "busy", "not-ready"},
     }
 
 

@@ -15,7 +15,7 @@ from workbench import ALIASES
 from understudy.service import Store
 from understudy.service.amounts import Amount
 from understudy.service.problems import KINDS
-from understudy.service.projects import Status
+from understudy.service.tables import Status
 
 HTML = {"/", "/docs", "/openapi.json", "/ask", "/review", "/answers/{answer}"}
 """Pages for people, and the description itself."""
@@ -53,7 +53,7 @@ def test_every_problem_is_in_the_table_of_the_docs_page(shared):
 def waiting(shared) -> str:
     """Id of a question that a steward may decide on."""
     member = shared.projects.membership(shared.key_id, "stays")
-    return shared.projects.put(member, asked(secrets.token_hex(4), status=Status.ASKED)).answer_id
+    return shared.questions.put(member, asked(secrets.token_hex(4), status=Status.ASKED)).answer_id
 
 
 def test_the_examples_work(shared, description):

@@ -13,8 +13,9 @@ from understudy.privacy.transaction import Payment, Point
 from understudy.service import KeyBook
 from understudy.service.amounts import Amount
 from understudy.service.caps import paid_amount, set_data_cap
-from understudy.service.projects import Asked, NoMemberError, Projects, Status, UncoveredError
-from understudy.service.tables import members
+from understudy.service.projects import Projects
+from understudy.service.questions import Asked, NoMemberError, Questions, UncoveredError
+from understudy.service.tables import Status, members
 
 CAP = Amount.cap(3.0, 1e-6)
 
@@ -35,7 +36,8 @@ class Office:
     """A data set with one project and its keys."""
 
     def __init__(self, store, *, cap=CAP, project=None, key=None, keys: int = 2) -> None:
-        self.projects = Projects(store, abandoned=600.0)
+        self.projects = Projects(store)
+        self.questions = Questions(self.projects, abandoned=600.0)
         self.projects.set_data_cap("stays", cap, account="a" * 32)
         self.projects.create("readmission", "stays", project or cap)
         self.book = KeyBook(store)
@@ -50,8 +52,8 @@ class Office:
 
     def buy(self, name: str, number: int = 0, **terms):
         """The line, and the attempt that was paid for."""
-        line = self.projects.put(self.member(number), asked(name, **terms))
-        return line, self.projects.charge(self.member(number), line)
+        line = self.questions.put(self.member(number), asked(name, **terms))
+        return line, self.questions.charge(self.member(number), line)
 
     def spent(self) -> tuple[Amount, Amount, Amount]:
         member = self.member()
@@ -62,7 +64,7 @@ def test_one_charge_takes_from_all_three_purses(store):
     office = Office(store)
     line, attempt = office.buy("count by sex", epsilon=0.5, delta=1e-9)
     assert attempt == 1 and office.spent() == (Amount.price(0.5, 1e-9),) * 3
-    stored = office.projects.settle(line, attempt, '{"figures": []}')
+    stored = office.questions.settle(line, attempt, '{"figures": []}')
     assert (stored.status, stored.answer) == ("answered", '{"figures": []}')
     assert office.projects.faults() == []
 
@@ -71,7 +73,7 @@ def test_the_same_question_of_a_project_is_one_line_for_all_its_keys(store):
     office = Office(store)
     line, attempt = office.buy("count by sex")
     assert office.buy("count by sex", 1) == (line_now(office, line), None), "somebody is at it"
-    office.projects.settle(line, attempt, "42")
+    office.questions.settle(line, attempt, "42")
     again, nothing = office.buy("count by sex", 1)
     assert (again.answer_id, again.answer, nothing) == (line.answer_id, "42", None)
     other, second = office.buy("count by sex", 1, epsilon=0.25)
@@ -80,7 +82,7 @@ def test_the_same_question_of_a_project_is_one_line_for_all_its_keys(store):
 
 
 def line_now(office, line):
-    return office.projects.find(line.answer_id)
+    return office.questions.find(line.answer_id)
 
 
 @pytest.mark.parametrize(
@@ -114,54 +116,54 @@ def test_delta_is_a_budget_of_its_own(store):
 
 def test_a_question_that_waits_or_was_declined_cannot_be_paid_for(store):
     office = Office(store)
-    line = office.projects.put(office.member(), asked("count by sex", status=Status.ASKED))
-    assert office.projects.charge(office.member(), line) is None
-    office.projects.decide(line.answer_id, approve=False, words="Too fine.", by="steward")
-    assert office.projects.charge(office.member(), line) is None and office.spent() == (Amount(epsilon=0),) * 3
+    line = office.questions.put(office.member(), asked("count by sex", status=Status.ASKED))
+    assert office.questions.charge(office.member(), line) is None
+    office.questions.decide(line.answer_id, approve=False, words="Too fine.", by="steward")
+    assert office.questions.charge(office.member(), line) is None and office.spent() == (Amount(epsilon=0),) * 3
     assert line_now(office, line).words == "Too fine."
-    office.projects.decide(line.answer_id, approve=True, by="steward")
-    assert office.projects.charge(office.member(), line) == 1
+    office.questions.decide(line.answer_id, approve=True, by="steward")
+    assert office.questions.charge(office.member(), line) == 1
     for approve in (True, False):
         with pytest.raises(ParameterError, match="paid for"):
-            office.projects.decide(line.answer_id, approve=approve, words="late", by="steward")
+            office.questions.decide(line.answer_id, approve=approve, words="late", by="steward")
 
 
 def test_declining_needs_words(store):
     office = Office(store)
-    line = office.projects.put(office.member(), asked(status=Status.ASKED))
+    line = office.questions.put(office.member(), asked(status=Status.ASKED))
     with pytest.raises(ParameterError, match="words"):
-        office.projects.decide(line.answer_id, approve=False, words="  ", by="steward")
+        office.questions.decide(line.answer_id, approve=False, words="  ", by="steward")
     with pytest.raises(ParameterError, match="no question"):
-        office.projects.decide("nobody", approve=True, by="steward")
+        office.questions.decide("nobody", approve=True, by="steward")
 
 
 def test_what_failed_is_paid_for_again_and_what_is_under_way_is_not(store):
     office = Office(store)
     line, attempt = office.buy("count by sex")
-    assert office.projects.charge(office.member(1), line) is None, "the first is still at it"
-    assert office.projects.settle(line, attempt, None).status == "failed"
-    assert office.projects.charge(office.member(1), line) == 2
+    assert office.questions.charge(office.member(1), line) is None, "the first is still at it"
+    assert office.questions.settle(line, attempt, None).status == "failed"
+    assert office.questions.charge(office.member(1), line) == 2
     assert office.spent() == (Amount.price(0.5), Amount.price(1.0), Amount.price(1.0))
-    late = office.projects.settle(line, attempt, "of the first attempt")
+    late = office.questions.settle(line, attempt, "of the first attempt")
     assert late.answer is None, "a replaced attempt does not answer"
-    assert office.projects.settle(line, 2, "of the second").answer == "of the second"
+    assert office.questions.settle(line, 2, "of the second").answer == "of the second"
     assert office.projects.faults() == []
 
 
 def test_a_dead_attempt_is_taken_over_by_paying(store):
     office = Office(store)
     line, _ = office.buy("count by sex")
-    hasty = Projects(store, abandoned=0.0)
-    assert hasty.charge(office.member(1), line) == 2 and hasty.faults() == []
+    hasty = Questions(office.projects, abandoned=0.0)
+    assert hasty.charge(office.member(1), line) == 2 and office.projects.faults() == []
 
 
 def test_a_revoked_key_and_a_stranger_spend_nothing(store):
     office = Office(store)
     member = office.member()
-    line = office.projects.put(member, asked())
+    line = office.questions.put(member, asked())
     office.book.revoke(office.keys[0])
     with pytest.raises(NoMemberError, match="projects add"):
-        office.projects.charge(member, line)
+        office.questions.charge(member, line)
     assert office.projects.membership("nobody", "stays") is None
     assert office.spent() == (Amount(epsilon=0),) * 3
 
@@ -181,7 +183,7 @@ def test_budgets_are_exact_under_rivals(store):
                 refused += 1
                 continue
             if attempt is not None:
-                stored = office.projects.settle(line, attempt, f"{name} by {number}")
+                stored = office.questions.settle(line, attempt, f"{name} by {number}")
                 with lock:
                     assert told.setdefault(name, stored.answer) == stored.answer
         return refused
@@ -227,8 +229,8 @@ def test_names_accounts_and_projects_are_checked(store):
 def test_the_ledger_has_every_cap_and_every_payment(store):
     office = Office(store)
     line, attempt = office.buy("count by sex")
-    office.projects.settle(line, attempt, None)
-    office.projects.settle(line, office.projects.charge(office.member(1), line), "42")
+    office.questions.settle(line, attempt, None)
+    office.questions.settle(line, office.questions.charge(office.member(1), line), "42")
     written = office.projects.ledger("stays")
     assert [entry["what"] for entry in written].count("cap") == 4
     answers = [entry for entry in written if entry["what"] == "answer"]

@@ -1,5 +1,6 @@
 """Questions on the real data: what they mean, what is refused before anything is paid, and what an answer says."""
 
+import json
 from dataclasses import replace
 from datetime import date
 from fractions import Fraction
@@ -280,6 +281,19 @@ def test_a_changed_folder_is_noticed(tmp_path):
     text = manifest.read_text(encoding="utf-8")
     manifest.write_text(text.replace("mean of charge by sex", "mean of charge by region"), encoding="utf-8")
     assert not us.verify(tmp_path / "out").is_valid
+
+
+HOSTILE = [("level", 7), ("level", "0.95"), ("level", None), ("target", ["table"]), ("epsilon", True), ("delta", 2)]
+
+
+@pytest.mark.parametrize(("name", "value"), HOSTILE)
+def test_what_a_manifest_states_of_a_question_is_held_to_its_rules(name, value, tmp_path):
+    us.answer(TABLE, BOOK, "mean of charge by sex", epsilon=1.0, out=tmp_path / "out")
+    manifest = tmp_path / "out" / "manifest.json"
+    facts = json.loads(manifest.read_text(encoding="utf-8"))
+    facts["parameters"][name] = value
+    manifest.write_text(json.dumps(facts), encoding="utf-8")
+    assert any(f"`{name}` is " in problem for problem in us.verify(tmp_path / "out").problems)
 
 
 def test_another_grid_is_refused():

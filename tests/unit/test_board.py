@@ -15,6 +15,9 @@ def test_every_limit_has_a_source_and_keeps_its_default_unless_it_is_named(tmp_p
     assert (board.share_error, board.attack_gain, board.day) == (0.02, Board().attack_gain, "2026-11-02")
     place.write_text("decided_on = 2026-11-02T10:30:00Z\n")
     assert read_board(place).day == "2026-11-02", "a day with a time of day is that day"
+    place.write_text("decided_on = 2026-11-02T23:30:00-05:00\n")
+    assert read_board(place).day == "2026-11-03", "releases are dated by the day of Greenwich"
+    assert {Board(decided_on=text).day for text in ("2026-11-02", "20261102", "2026-W45-1")} == {"2026-11-02"}
     limits = board.to_dict()["limits"]
     assert limits["share_error"]["source"] == "set by the board" and set(limits) == set(SOURCES)
     assert limits["attack_gain"] == {

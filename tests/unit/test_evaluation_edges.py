@@ -8,8 +8,9 @@ from understudy import datasets
 from understudy.codebook import Categorical, Codebook, Integer
 from understudy.codebook.linked import LinkedCodebook, LinkedTable
 from understudy.commute.mapping import _tile_host
-from understudy.errors import ParameterError
+from understudy.errors import DataError, ParameterError
 from understudy.evaluate.commuting import compare_flows
+from understudy.evaluate.holdout import check_holdout
 from understudy.evaluate.linked.compare import compare_linked
 from understudy.evaluate.linked.proposals import propose_across
 from understudy.evaluate.linked.rows import read_rows
@@ -67,9 +68,25 @@ def test_breaches_of_a_proposed_order_are_those_of_the_numbers():
     assert [each.exceptions for each in orders if each.rule.low == "people.first"] == [1]
 
 
-def test_people_with_several_records_are_told_to_be_held_out_whole():
+def test_people_held_out_are_others_by_their_ids():
+    """Rows that are set aside at random leave stays of one patient on both sides, none of which has a twin."""
     pytest.importorskip("statsmodels")
     book = datasets.encounters_codebook()
-    real, held = (open_source(datasets.encounters(40, seed=seed), book) for seed in (1, 2))
+    stays = datasets.encounters(40, seed=1)
+    real, own = (open_source(stays.take(np.arange(side, len(stays), 2)), book) for side in (0, 1))
+    assert check_holdout(real, own) < 1, "no row has a twin"
+    with pytest.raises(DataError, match=r"people held out have an id that is in the training table"):
+        gather(real, real, risk="none", holdout=own)
+    others = open_source(datasets.encounters(40, seed=2, first=40), book)
+    notes = gather(real, real, risk="none", holdout=others).notes
+    assert not [note for note in notes if "Hold out whole" in note]
+    assert len([note for note in notes if "count records, and a person may have several" in note]) == 1
+
+
+def test_people_whose_ids_are_not_there_are_told_to_be_held_out_whole():
+    pytest.importorskip("statsmodels")
+    book = datasets.encounters_codebook()
+    real = open_source(datasets.encounters(40, seed=1), book)
+    held = open_source(datasets.encounters(40, seed=2).drop_columns(["patient_id"]), book)
     told = [note for note in gather(real, real, risk="none", holdout=held).notes if "Hold out whole people" in note]
     assert len(told) == 1 and not any("whole people" in note for note in gather(real, real, risk="none").notes)

@@ -93,6 +93,38 @@ def test_a_confidential_table_in_a_file_is_not_public_under_another_name(tmp_pat
     refuse_same(f"{path}?table=t", f"{path}?table=u", "starts")
 
 
+def test_equal_tables_in_memory_are_one_table():
+    table = pa.table({"a": ["1", "2"], "b": [1, 2]})
+    for other in (pa.table(table.to_pydict()), table.to_pandas(), table.to_batches()[0]):
+        with pytest.raises(ParameterError, match="holds the confidential table itself"):
+            refuse_same(table, other, "starts")
+    others = (table.slice(0, 1), table.rename_columns(["a", "c"]), table.to_pydict(), None)
+    for other in others:
+        refuse_same(table, other, "starts")
+
+
+@pytest.mark.parametrize(
+    ("confidential", "public", "is_same"),
+    [
+        ("postgresql://ann@db.org/c?table=t", "postgres://bob@DB.org:5432/c?table=t&sslmode=require", True),
+        ("postgresql://localhost/c?table=s.t", "postgresql://127.0.0.1/c?table=t", True),
+        ("mariadb://db.org/c?table=t", "mysql://db.org:3306/c?table=`t`", True),
+        ("postgresql://db.org/c?table=t", "postgresql://db.org/c?table=census", False),
+        ("postgresql://db.org/c?table=s.t", "postgresql://db.org/c?table=r.t", False),
+        ("postgresql://db.org:1/c?table=t", "postgresql://db.org:2/c?table=t", False),
+        ("postgresql://db.org/c?table=t", "mariadb://db.org/c?table=t", False),
+        ("spark://h:7077?path=s3a://b/x", "spark://H:7077?path=s3a://b/x", True),
+        ("spark://h:7077?path=s3a://b/x", "spark://h:7077?path=s3a://b/y", False),
+    ],
+)
+def test_two_spellings_of_a_table_on_a_server_are_one_table(confidential, public, is_same):
+    if not is_same:
+        refuse_same(confidential, public, "starts")
+        return
+    with pytest.raises(ParameterError, match="holds the confidential table itself"):
+        refuse_same(confidential, public, "starts")
+
+
 def test_linked_tables_are_not_record_wise():
     """One person stands in several of them, and so in several of their rows."""
     book = LinkedCodebook(

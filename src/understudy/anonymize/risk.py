@@ -48,9 +48,8 @@ class RiskFigures(Confidential):
     """Share of rows whose risk is above ``threshold``."""
     threshold: float
     journalist_highest: float
-    journalist_mean: float
     marketer: float
-    """Expected share of rows that are linked to the right person."""
+    """Expected share of rows that are linked to the right person: the mean of the journalist's risk, too."""
     population: bool
     """Whether journalist and marketer were computed with a population; without one they are the prosecutor's."""
     histogram: dict[str, int]
@@ -86,7 +85,6 @@ def risk_figures(sizes: Sizes, *, population: Sizes | None = None, threshold: fl
         at_risk=float(sizes[own > threshold].sum() / n),
         threshold=threshold,
         journalist_highest=float(wide.max()),
-        journalist_mean=float((sizes * wide).sum() / n),
         marketer=float((sizes * wide).sum() / n),
         population=population is not None,
         histogram=band_counts(sizes),

@@ -59,6 +59,14 @@ class Plan:
     start: tuple[float, ...] | None = field(default=None)
     """Public coefficients of a release from which a model is fitted, on its own scale."""
 
+    def __post_init__(self) -> None:
+        """Hold the choices to their rules, also those that a manifest states."""
+        EPSILON.check("epsilon", self.epsilon)
+        if self.delta is not None:
+            DELTA.check("delta", self.delta)
+        LEVEL.check("level", self.level)
+        OneOf(TARGETS).check("target", self.target)
+
     @cached_property
     def grid(self) -> Grid:
         """The public grid on which records are counted."""
@@ -240,11 +248,6 @@ def plan_answer(
     release: "Release | Any | None" = None,
 ) -> Plan:
     """Price a question; what cannot be answered at this price is refused here, before anything is paid."""
-    EPSILON.check("epsilon", epsilon)
-    if delta is not None:
-        DELTA.check("delta", delta)
-    LEVEL.check("level", level)
-    OneOf(TARGETS).check("target", target)
     relation = neighbours if isinstance(neighbours, Neighbours) else relation_of(neighbours)
     start: Sequence[float] | None = None
     if release is not None and question.kind == "logistic":
@@ -254,7 +257,7 @@ def plan_answer(
     plan = Plan(
         question=question,
         book=book,
-        epsilon=float(epsilon),
+        epsilon=float(EPSILON.check("epsilon", epsilon)),
         delta=delta,
         level=level,
         target=target,

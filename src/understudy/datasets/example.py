@@ -26,10 +26,11 @@ def write_histories(folder: Path, *, patients: int, seed: int, one_file: bool = 
     _check_new(folder)
     others = max(1, patients // 4)
     if one_file:
-        tables = {"stays.csv": encounters(patients, seed), "held-out.csv": encounters(others, seed + 1)}
+        kept_aside = encounters(others, seed + 1, first=patients)
+        tables = {"stays.csv": encounters(patients, seed), "held-out.csv": kept_aside}
         return _write(folder, tables, {"stays.toml": encounters_codebook_text()})
     tables = {f"{name}.csv": table for name, table in histories(patients, seed)._asdict().items()}
-    kept_back = histories(others, seed + 1)._asdict()
+    kept_back = histories(others, seed + 1, first=patients)._asdict()
     tables |= {f"held-out/{name}.csv": table for name, table in kept_back.items()}
     return _write(folder, tables, {"hospital.toml": histories_codebook_text()})
 

@@ -66,10 +66,11 @@ class LinkedTables(NamedTuple):
     """``stay_id``, ``position``, ``code``: up to four codes of a stay."""
 
 
-def histories(patients: int, seed: int, *, comes_again: Shares = COMES_AGAIN) -> LinkedTables:
+def histories(patients: int, seed: int, *, comes_again: Shares = COMES_AGAIN, first: int = 0) -> LinkedTables:
     """Simulate people with histories. The same number and seed give the same tables.
 
-    Larger chances in ``comes_again`` make a busier hospital.
+    Larger chances in ``comes_again`` make a busier hospital. ``first`` is the number of the first person, so that
+    others can be simulated who have ids of their own.
 
     >>> tables = histories(1000, seed=1)
     >>> tables.patients.num_rows, tables.stays.column_names[:3]
@@ -77,13 +78,14 @@ def histories(patients: int, seed: int, *, comes_again: Shares = COMES_AGAIN) ->
     """
     Whole(tried=1000).check("patients", patients)
     Whole(least=0, tried=1).check("seed", seed)
+    Whole(least=0, tried=0).check("first", first)
     rng = np.random.default_rng(int(seed))  # a simulation: nothing secret goes in
     people = _people(rng, int(patients))
     stays = _stays(rng, people, comes_again)
     order = np.lexsort((stays["person"], stays["admitted"]))
     stays = {name: values[order] for name, values in stays.items()}
     stay_ids = _names("S", np.arange(len(order)), 8)
-    person_ids = _names("P", np.arange(int(patients)), 7)
+    person_ids = _names("P", int(first) + np.arange(int(patients)), 7)
     return LinkedTables(
         patients=pa.table(
             {
@@ -109,23 +111,23 @@ def histories(patients: int, seed: int, *, comes_again: Shares = COMES_AGAIN) ->
     )
 
 
-def encounters(patients: int, seed: int) -> pa.Table:
+def encounters(patients: int, seed: int, *, first: int = 0) -> pa.Table:
     """The same people in one table of stays, which repeats in every row what is known of a person.
 
     >>> encounters(1000, seed=1).column_names[:6]
     ['stay_id', 'patient_id', 'sex', 'birth_year', 'region', 'chronic']
     """
-    tables = histories(patients, seed)
+    tables = histories(patients, seed, first=first)
     stays, people = tables.stays, tables.patients
     place = pc.index_in(stays["patient_id"], people["patient_id"])
     who = people.take(place)
-    first = tables.diagnoses.filter(pc.equal(tables.diagnoses["position"], 1))
+    main = tables.diagnoses.filter(pc.equal(tables.diagnoses["position"], 1))
     columns: dict[str, Any] = {
         "stay_id": stays["stay_id"],
         "patient_id": stays["patient_id"],
         **{name: who[name] for name in who.column_names[1:]},
         **{name: stays[name] for name in stays.column_names[2:]},
-        "diagnosis": first["code"].take(pc.index_in(stays["stay_id"], first["stay_id"])),
+        "diagnosis": main["code"].take(pc.index_in(stays["stay_id"], main["stay_id"])),
     }
     return pa.table(columns)
 

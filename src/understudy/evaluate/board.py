@@ -17,13 +17,17 @@ from understudy.parameters import Declared, Number, Text, option, options_of
 _LIMIT = Number(above=0, most=1, tried=0.05)
 
 
+def _day(value: Any) -> dt.date:
+    """A day as TOML has it, with or without a time of day, or as text; days of releases are those of Greenwich."""
+    if isinstance(value, dt.datetime):
+        return (value if value.tzinfo is None else value.astimezone(dt.UTC)).date()
+    return value if isinstance(value, dt.date) else dt.date.fromisoformat(value)
+
+
 def _is_day(value: Any) -> bool:
-    """Whether a value is a day, as TOML has it or as text."""
-    if isinstance(value, dt.date):
-        return True
     try:
-        dt.date.fromisoformat(value)
-    except (TypeError, ValueError):
+        _day(value)
+    except (TypeError, ValueError, OverflowError):
         return False
     return True
 
@@ -67,8 +71,8 @@ class Board(Declared):
 
     @property
     def day(self) -> str | None:
-        """When the limits were set: the day alone, of a day with a time of day too."""
-        return None if self.decided_on is None else str(self.decided_on)[: len("2026-11-16")]
+        """When the limits were set, as YYYY-MM-DD however it was written, so that days can be compared as texts."""
+        return None if self.decided_on is None else _day(self.decided_on).isoformat()
 
     def lines(self) -> list[tuple[str, str, float, str]]:
         """Each limit: its name, what it limits, its value, and where the value comes from."""

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow.compute as pc
 
 from understudy.errors import DataError
 from understudy.evaluate.checks import check_same_columns
@@ -12,6 +13,7 @@ from understudy.evaluate.risk.cells import joint_keys
 from understudy.mechanisms.stream import Stream
 from understudy.parameters import Number
 from understudy.sources.base import Source
+from understudy.sources.rows import people_of
 from understudy.sources.tables import CountTable
 
 _HELD_OUT = Number(above=0, below=1, tried=0.2)
@@ -63,6 +65,24 @@ def check_holdout(train: Source, holdout: Source) -> float:
             "synthesis and synthesize from the others."
         )
     return twins / rows
+
+
+def check_people(train: Source, holdout: Source) -> bool:
+    """Refuse a hold-out with people of the training table; whether the ids of both could be compared.
+
+    A person with several records may have some on either side, of which none has a twin on the other.
+    """
+    known, asked = people_of(train), people_of(holdout)
+    if known is None or asked is None:
+        return False
+    held = asked.open()
+    if both := pc.sum(pc.is_in(held, value_set=known.open())).as_py():
+        raise DataError(
+            f"{both:,} of the {len(held):,} people held out have an id that is in the training table too; what an "
+            "attack learns of them proves nothing. Set whole people aside before synthesis; where every file counts "
+            "its people from 1, give each person an id of their own."
+        )
+    return True
 
 
 def known_records(known: CountTable, asked: CountTable) -> npt.NDArray[np.bool_]:

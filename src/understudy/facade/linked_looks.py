@@ -38,7 +38,9 @@ class LinkedEvaluation(Confidential):
     @property
     def headlines(self) -> list[tuple[str, float, str]]:
         """Title, value and note of each score."""
-        return [(self.findings.metric(score.metric).title, score.value, score.note) for score in self.findings.scores]
+        from understudy.evaluate.linked.metrics import metric_of
+
+        return [(metric_of(score).title, score.value, score.note) for score in self.findings.scores]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""

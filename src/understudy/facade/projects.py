@@ -115,7 +115,7 @@ def review_queue(
         from understudy.service.records import waiting
 
         names = {line["data"] for line in books.projects.all(data)}
-        return [waiting(line) for line in books.projects.queue(sorted(names))]
+        return [waiting(line) for line in books.questions.queue(sorted(names))]
 
 
 def review_question(
@@ -130,7 +130,7 @@ def review_question(
     with service_books(database, secret_file) as books:
         from understudy.service.records import waiting
 
-        return waiting(books.projects.decide(answer, approve=approve, words=words, by=_BY))
+        return waiting(books.questions.decide(answer, approve=approve, words=words, by=_BY))
 
 
 def _amount(epsilon: float, delta: float) -> Amount:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from understudy.service.data_sets import DataSet
     from understudy.service.keys import ApiKey, KeyBook, NewKey
     from understudy.service.projects import Projects
+    from understudy.service.questions import Questions
     from understudy.service.run import Settings
     from understudy.service.served import Served
 
@@ -34,6 +35,7 @@ class ServiceBooks:
     keys: KeyBook
     budgets: Budgets
     projects: Projects
+    questions: Questions
     database: str
     """Identity of the database."""
 
@@ -45,11 +47,17 @@ def service_books(database: str | None = None, secret_file: Path | None = None) 
     from understudy.service.budgets import Budgets
     from understudy.service.keys import KeyBook
     from understudy.service.projects import Projects
+    from understudy.service.questions import Questions
     from understudy.service.store import Store
 
     with Store.open(_database(database), secret_file=secret_file) as store, store.telling():
+        projects = Projects(store)
         yield ServiceBooks(
-            keys=KeyBook(store), budgets=Budgets(store), projects=Projects(store), database=store.identity
+            keys=KeyBook(store),
+            budgets=Budgets(store),
+            projects=projects,
+            questions=Questions(projects),
+            database=store.identity,
         )
 
 

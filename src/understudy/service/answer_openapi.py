@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from understudy.service.describing import ADMISSION, BODY, WORD, object_of, operation, ref
-from understudy.service.projects import Status
+from understudy.service.describing import ADMISSION, BODY, WORD, name_parameter, object_of, operation, ref
+from understudy.service.tables import Status
 
 if TYPE_CHECKING:
     from understudy.service.data_sets import DataSet
 
 _DATA = (*ADMISSION, "unknown-data")
-_ASKING = (*_DATA, *BODY, "bad-question")
+_ASKING = (*_DATA, *BODY, "bad-question", "busy")
 _MAYBE_NUMBER: dict[str, Any] = {"type": ["number", "null"]}
 _EPSILON: dict[str, Any] = {"type": "number", "exclusiveMinimum": 0, "maximum": 1000, "description": "Price"}
 _TERMS: dict[str, Any] = {
@@ -21,7 +21,7 @@ _TERMS: dict[str, Any] = {
 
 def answer_paths(data: Mapping[str, "DataSet"]) -> dict[str, Any]:
     """Every address of answers."""
-    name = [_name_parameter(data)]
+    name = [name_parameter("name", "Name of a data set", list(data))]
     question = next(iter(data.values()))
     text = f"count by {question.book.names[0]}"
     tried = {"count": {"summary": "how many of each level", "value": {"question": text}}}
@@ -137,18 +137,6 @@ def _review_paths() -> dict[str, Any]:
                 problems=problems,
             )
         },
-    }
-
-
-def _name_parameter(data: Mapping[str, Any]) -> dict[str, Any]:
-    names = list(data)
-    return {
-        "name": "name",
-        "in": "path",
-        "required": True,
-        "description": "Name of a data set",
-        "schema": {"type": "string", "enum": names},
-        "example": names[0],
     }
 
 

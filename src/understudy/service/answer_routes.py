@@ -57,13 +57,13 @@ def _add_questions(at: At, json_reply: Reply, desk: "Desk", answers: AnswerDesk)
     async def try_out(request: Request) -> Response:
         _, data = await desk.admit_to_data(request, "answer", request.path_params["name"])
         text, terms = _question(await read_json(request, most_bytes=MOST_BYTES), _TERMS)
-        return json_reply(await run_in_threadpool(answers.try_out, data, text, terms))
+        return json_reply(await answers.planned(answers.try_out, data, text, terms))
 
     @at("POST", "/v1/data/{name}/quote")
     async def quote(request: Request) -> Response:
         _, data = await desk.admit_to_data(request, "answer", request.path_params["name"])
         text, terms = _priced(await read_json(request, most_bytes=MOST_BYTES))
-        return json_reply(await run_in_threadpool(answers.quote, data, text, terms))
+        return json_reply(await answers.planned(answers.quote, data, text, terms))
 
     @at("POST", "/v1/data/{name}/answer")
     async def answer(request: Request) -> Response:
@@ -81,7 +81,7 @@ def _add_review(at: At, json_reply: Reply, desk: "Desk", answers: AnswerDesk) ->
     async def queue(request: Request) -> Response:
         key = await desk.admit(request, "review")
         names = [name for name in answers.data if key.may("review", name)]
-        lines = await run_in_threadpool(answers.projects.queue, names)
+        lines = await run_in_threadpool(answers.questions.queue, names)
         return json_reply({"questions": [waiting(line) for line in lines]})
 
     async def decide(request: Request, *, approve: bool) -> Response:
@@ -89,13 +89,13 @@ def _add_review(at: At, json_reply: Reply, desk: "Desk", answers: AnswerDesk) ->
         body = await read_json(request, most_bytes=MOST_BYTES)
         words = _words(body, needed=not approve)
         answer_id = request.path_params["answer"]
-        line = await run_in_threadpool(answers.projects.find, answer_id)
+        line = await run_in_threadpool(answers.questions.find, answer_id)
         if line is None or not key.may("review", line.data) or line.data not in answers.data:
             raise _unknown_answer(answer_id)
 
         def settled() -> Any:
             try:
-                return answers.projects.decide(answer_id, approve=approve, words=words, by=key.key_id)
+                return answers.questions.decide(answer_id, approve=approve, words=words, by=key.key_id)
             except ParameterError as fault:
                 raise Problem("not-waiting", str(fault)) from None
 
@@ -115,7 +115,7 @@ def _add_records(at: At, json_reply: Reply, desk: "Desk", answers: AnswerDesk) -
     async def found(request: Request) -> Response:
         key = await desk.admit(request, "answer")
         answer_id = request.path_params["answer"]
-        line = await run_in_threadpool(answers.projects.find, answer_id)
+        line = await run_in_threadpool(answers.questions.find, answer_id)
         member = None if line is None else await run_in_threadpool(answers.projects.membership, key.key_id, line.data)
         if line is None or member is None or member.project != line.project or not key.may("answer", line.data):
             raise _unknown_answer(answer_id)
@@ -153,7 +153,7 @@ def _add_pages(at: At, desk: "Desk", answers: AnswerDesk) -> None:
     async def public_page(request: Request) -> Response:
         """Whoever has the id may read the answer: every number in it was paid for. Nobody learns who asked."""
         answer_id = request.path_params["answer"]
-        line = await run_in_threadpool(answers.projects.find, answer_id)
+        line = await run_in_threadpool(answers.questions.find, answer_id)
         if line is None or line.answer is None:
             raise _unknown_answer(answer_id)
         page = await run_in_threadpool(Answer.from_dict(json.loads(line.answer)).page)

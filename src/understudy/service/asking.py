@@ -9,10 +9,10 @@ import json
 import logging
 import math
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from understudy.answers.product import Answer
 from understudy.errors import ParameterError, RefusalError
@@ -20,20 +20,28 @@ from understudy.mechanisms.stream import Stream
 from understudy.service.data_sets import ALWAYS, EXCEPTIONS, DataSet, Prepared, Terms
 from understudy.service.logs import EventLog, places_of
 from understudy.service.problems import Problem
-from understudy.service.projects import RULES, Asked, Membership, NoMemberError, Projects, Status, UncoveredError
+from understudy.service.projects import Membership, Projects
+from understudy.service.questions import RULES, Asked, NoMemberError, Questions, UncoveredError
 from understudy.service.store import Store, now
+from understudy.service.tables import Status
 
 if TYPE_CHECKING:
     from understudy.infer.inference import Figure
     from understudy.service.keys import ApiKey
 
+Value = TypeVar("Value")
 _PATIENCE = 20.0  # seconds that a request waits for its answer; it goes on without the request, and can be asked for
+_PLANNING = 60.0  # seconds that it waits until its question is understood and priced
 _STEP = 0.05
-_WORKERS = 4
+_WORKERS, _PLANNERS = 4, 2
 WAITING = "A steward has to decide; ask for its status later. Nothing is charged while it waits."
 UNDER_WAY = (
     "it is paid for and being answered; ask again in a moment, which is free. Should its server have died, its price "
     "is lost, and asking again ten minutes later pays again."
+)
+BUSY = (
+    "the question could not be read and priced in a minute: it is a hard one, or many are asked at once. Nothing was "
+    "charged. What was begun goes on and is remembered; ask again in a moment, or ask something simpler."
 )
 LOST = (
     "the answer could not be drawn; the price stays charged, because a failure may tell something about the data. "
@@ -56,10 +64,23 @@ class AnswerDesk:
 
     def __init__(self, store: Store, data: Mapping[str, DataSet], *, projects: Projects, log: EventLog) -> None:
         self.data, self.projects, self._log = data, projects, log
+        self.questions = Questions(projects)
         self._secret = store.secret
         self._stream, self._stream_lock = Stream.from_system(), threading.Lock()
         # never shut down: Python waits for its threads at the end, and what is being drawn was paid for
         self._workers = ThreadPoolExecutor(_WORKERS, thread_name_prefix="answers")
+        self._planners = ThreadPoolExecutor(_PLANNERS, thread_name_prefix="plans")
+
+    async def planned(self, work: Callable[..., Value], *given: Any) -> Value:
+        """What is worked out of a question before it has a price, in threads of its own and for so long.
+
+        A hard formula so holds up neither draws nor those who ask for something else. No row is read here, so that to
+        give up tells nothing of the rows.
+        """
+        try:
+            return await asyncio.wait_for(asyncio.wrap_future(self._planners.submit(work, *given)), _PLANNING)
+        except TimeoutError:
+            raise Problem("busy", BUSY, headers={"Retry-After": "20"}) from None
 
     def try_out(self, data: DataSet, text: str, terms: Mapping[str, Any]) -> dict[str, Any]:
         """The question on the release, at no price."""
@@ -90,7 +111,8 @@ class AnswerDesk:
     async def ask(self, key: "ApiKey", data: DataSet, text: str, terms: Mapping[str, Any]) -> Told:
         """Put the question on record, and answer it if it may be answered."""
         loop = asyncio.get_running_loop()
-        told, drawing = await loop.run_in_executor(self._workers, self._bought, key, data, text, terms)
+        prepared, synthetic = await self.planned(self._understood, data, text, terms)
+        told, drawing = await loop.run_in_executor(self._workers, self._bought, key, data, prepared, synthetic)
         if drawing is not None:
             await asyncio.wait({asyncio.wrap_future(drawing)}, timeout=_PATIENCE)
         line = await self._settled(told.line)
@@ -102,7 +124,7 @@ class AnswerDesk:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + _PATIENCE
         while True:
-            fresh = await loop.run_in_executor(None, self.projects.find, line.answer_id)
+            fresh = await loop.run_in_executor(None, self.questions.find, line.answer_id)
             assert fresh is not None, "a question that was put on record stays there"
             under_way = fresh.status == Status.APPROVED and fresh.attempts > 0
             if not under_way or loop.time() > deadline:
@@ -115,6 +137,11 @@ class AnswerDesk:
         except (ParameterError, RefusalError) as fault:
             raise Problem("bad-question", str(fault)) from None
 
+    def _understood(self, data: DataSet, text: str, terms: Mapping[str, Any]) -> tuple[Prepared, str]:
+        """The question with its price, and what the release says to it, as JSON."""
+        prepared = self._prepared(data, text, terms)
+        return prepared, json.dumps(plain_figures(data.tried(prepared.question, prepared.plan)))
+
     def _verdict(self, data: DataSet, prepared: Prepared) -> tuple[Status, str]:
         """What the rules make of a question, and why."""
         if data.review == ALWAYS:
@@ -125,31 +152,29 @@ class AnswerDesk:
         return (Status.ASKED if data.review == EXCEPTIONS else Status.DECLINED), f"By the rules: {broken}."
 
     def _bought(
-        self, key: "ApiKey", data: DataSet, text: str, terms: Mapping[str, Any]
+        self, key: "ApiKey", data: DataSet, prepared: Prepared, synthetic: str
     ) -> "tuple[Told, Future[None] | None]":
         """What is told so far; and where it was paid for, the draw, which goes on whatever becomes of the request."""
-        prepared = self._prepared(data, text, terms)
         member = self.projects.membership(key.key_id, data.name)
         if member is None:
             raise Problem("no-budget", str(NoMemberError()))
         status, words = self._verdict(data, prepared)
-        synthetic = plain_figures(data.tried(prepared.question, prepared.plan))
         asked = Asked(
             question=self._mark(data, member, prepared),
             text=prepared.question.text,
             terms=json.dumps({name: getattr(prepared.plan, name) for name in ("epsilon", "delta", "level", "target")}),
             price=prepared.price,
-            synthetic=json.dumps(synthetic),
+            synthetic=synthetic,
             status=status,
             words=words,
         )
-        line = self.projects.put(member, asked)
+        line = self.questions.put(member, asked)
         if line.decided_by == RULES and line.attempts == 0 and line.status != status:
-            line = self.projects.judge_again(line, status, words)  # the rules were changed since
+            line = self.questions.judge_again(line, status, words)  # the rules were changed since
         attempt = None
         if line.status in (Status.APPROVED, Status.FAILED):
             try:
-                attempt = self.projects.charge(member, line)
+                attempt = self.questions.charge(member, line)
             except UncoveredError as refused:
                 raise Problem(
                     "budget-exhausted",
@@ -187,7 +212,7 @@ class AnswerDesk:
                 places=places_of(error),
             )
             text = None
-        self.projects.settle(line, attempt, text)
+        self.questions.settle(line, attempt, text)
 
     def _fresh_stream(self) -> Stream:
         """A stream of this draw's own: one cipher must not be advanced by two threads."""

@@ -54,3 +54,15 @@ def ref(name: str) -> dict[str, str]:
 def object_of(properties: dict[str, Any], **more: Any) -> dict[str, Any]:
     """An object that has all of these."""
     return {"type": "object", "required": list(properties), "properties": properties} | more
+
+
+def name_parameter(name: str, description: str, names: list[str]) -> dict[str, Any]:
+    """The part of a path that is one of these names."""
+    return {
+        "name": name,
+        "in": "path",
+        "required": True,
+        "description": description,
+        "schema": {"type": "string", "enum": names},
+        "example": names[0],
+    }

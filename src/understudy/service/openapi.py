@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from understudy.service.answer_openapi import answer_paths, answer_schemas
-from understudy.service.describing import ADMISSION, BODY, WORD, object_of, operation, ref
+from understudy.service.describing import ADMISSION, BODY, WORD, name_parameter, object_of, operation, ref
 from understudy.service.desk import MOST_ROWS
 from understudy.service.served import Served
 from understudy.trees.features import Feature
@@ -71,7 +71,7 @@ def _score_paths(models: Mapping[str, Served]) -> dict[str, Any]:
                 "One score",
                 "Features by name in; the score, the noise band and the cost out. A feature that the card calls "
                 "optional may be left out.",
-                parameters=[_model_parameter(models)],
+                parameters=[name_parameter("model", "Name of a served model", list(models))],
                 body=(any_question, named),
                 answer=ref("Score"),
                 problems=_SCORING,
@@ -82,7 +82,7 @@ def _score_paths(models: Mapping[str, Served]) -> dict[str, Any]:
                 "batch",
                 "Many scores",
                 f"Up to {MOST_ROWS:,} questions; all of them are answered and charged, or none.",
-                parameters=[_model_parameter(models)],
+                parameters=[name_parameter("model", "Name of a served model", list(models))],
                 body=(any_batch, batches),
                 answer=ref("Batch"),
                 problems=_SCORING,
@@ -113,7 +113,7 @@ def _card_path(models: Mapping[str, Served]) -> dict[str, Any]:
                 "A model's card",
                 "Features with their allowed values, how missing ones are treated, the privacy statement, prices and "
                 "measured quality. Needs no key: all of it is public or was paid for.",
-                parameters=[_model_parameter(models)],
+                parameters=[name_parameter("model", "Name of a served model", list(models))],
                 answer=ref("Card"),
                 problems=("unknown-model",),
                 key=False,
@@ -157,18 +157,6 @@ def _operation_paths() -> dict[str, Any]:
                 problems=ADMISSION,
             )
         },
-    }
-
-
-def _model_parameter(models: Mapping[str, Served]) -> dict[str, Any]:
-    names = list(models)
-    return {
-        "name": "model",
-        "in": "path",
-        "required": True,
-        "description": "Name of a served model",
-        "schema": {"type": "string", "enum": names},
-        "example": names[0],
     }
 
 

@@ -1,57 +1,27 @@
-"""Answers on data sets: budgets of keys inside projects inside data sets, the questions, and what was decided of each.
+"""Budgets of answers on data sets: of keys inside projects inside data sets, and the books of what was paid.
 
-A question is put on record first, at no price. It is asked, approved or declined; an approved one is charged in one
-transaction (``purses.py``): the next attempt at it, then the key's part, the project and the data set. Only after the
-commit is anything drawn, and the answer is stored before it is sent. So every answer that was sent is paid for,
-whenever a server dies; what died in between is lost, and asking again pays again. The same question of one project,
-on the same terms, is one line: its stored answer is free for all keys of the project.
+What is asked, and how it is charged, is in ``questions.py``.
 """
 
 import re
-import secrets
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 from sqlalchemy import Connection, Select, Table, insert, select, update
 
-from understudy.errors import BudgetError, ParameterError
+from understudy.errors import ParameterError
 from understudy.parameters import Text
 from understudy.service.amounts import Amount
-from understudy.service.purses import Attempts, NotCovered, Purse, take
 from understudy.service.store import Store, now
-from understudy.service.tables import api_keys, cap_changes, data_sets, members, payments, projects, questions
+from understudy.service.tables import Status, cap_changes, data_sets, members, payments, projects, questions
 
-ABANDONED = 600.0
-"""Seconds after which a paid attempt without an answer counts as dead: counting a large table takes minutes."""
-MOST_WORDS = 2_000
-RULES = "rules"
-"""Who decided, where no person did."""
 NAME = Text(
     words="1 to 64 small letters, digits, hyphens and underscores, first a letter or digit",
     example="readmissions-2026",
     admitted=lambda name: isinstance(name, str) and re.fullmatch("[a-z0-9][a-z0-9_-]{0,63}", name) is not None,
 )
-_WORDS = Text(
-    words=f"1 to {MOST_WORDS:,} characters that tell the analyst why",
-    example="Ask for larger groups.",
-    admitted=lambda words: isinstance(words, str) and 1 <= len(words.strip()) <= MOST_WORDS and "\x00" not in words,
-)
-
-
-class Status(StrEnum):
-    """What became of a question."""
-
-    ASKED = "asked"
-    """A steward has to decide."""
-    APPROVED = "approved"
-    """It may be answered; it is being answered while a paid attempt is under way."""
-    DECLINED = "declined"
-    ANSWERED = "answered"
-    FAILED = "failed"
-    """Paid for and not answered. Asking again pays again."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,58 +63,18 @@ class Membership:
         }
 
 
-@dataclass(frozen=True, kw_only=True)
-class Asked:
-    """A question on its way to the record."""
-
-    question: bytes
-    """Mark of everything that makes two questions the same."""
-    text: str
-    terms: str
-    """Epsilon, delta, level and target as they were asked for, as JSON."""
-    price: Amount
-    synthetic: str
-    """What the release says, as JSON."""
-    status: Status
-    words: str
-    """Why, where a rule has decided."""
-
-
-class UncoveredError(BudgetError):
-    """A cap does not cover an answer; nothing was spent."""
-
-    def __init__(self, member: Membership, asked: Amount) -> None:
-        self.member, self.asked = member, asked
-        super().__init__(
-            f"this would cost {asked.words}; the key has {member.key.left.words} left, its project "
-            f"{member.whole.left.words}, and the data set {member.everybody.left.words} for all projects together. "
-            "Nothing was spent. Ask with a smaller epsilon, or ask the steward for a larger budget."
-        )
-
-
-class NoMemberError(BudgetError):
-    """The key is in no project on this data set, or was revoked a moment ago."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "this key is in no project on this data set, and every answer costs some of a project's budget. Nothing "
-            "was spent. Ask the steward to add it (`understudy projects add`)."
-        )
-
-
 class Projects:
-    """Data sets, projects, members, questions and payments."""
+    """Data sets, projects and their members."""
 
-    def __init__(self, store: Store, *, abandoned: float = ABANDONED) -> None:
-        self._store = store
-        self._attempts = Attempts(questions, abandoned=abandoned)
+    def __init__(self, store: Store) -> None:
+        self.store = store
 
     # Budgets
 
     def check_data_cap(self, data: str, cap: Amount, *, account: str) -> None:
         """Refuse a cap that :meth:`set_data_cap` would refuse."""
         NAME.check("data", data)
-        with self._store.reading() as connection:
+        with self.store.reading() as connection:
             row = connection.execute(select(data_sets).where(data_sets.c.data == data)).one_or_none()
         if row is not None:
             _check_account(row, account)
@@ -154,8 +84,8 @@ class Projects:
         """The cap over all projects, which ``account`` (its identity) has paid for; not below what is spent."""
         NAME.check("data", data)
         row = {"data": data, "account": account, **_EMPTY}
-        with self._store.writing() as connection:
-            connection.execute(self._store.insert_if_absent(data_sets), row)
+        with self.store.writing() as connection:
+            connection.execute(self.store.insert_if_absent(data_sets), row)
             kept = connection.execute(select(data_sets).where(data_sets.c.data == data)).one()
             _check_account(kept, account)
             self._set(connection, data_sets, (data_sets.c.data == data,), cap, f"data {data}", account=account)
@@ -165,8 +95,8 @@ class Projects:
         NAME.check("project", project)
         self.budget_of(data)
         row = {"project": project, "data": data, "created": now(), **_EMPTY}
-        with self._store.writing() as connection:
-            made = connection.execute(self._store.insert_if_absent(projects).returning(projects.c.project), [row]).all()
+        with self.store.writing() as connection:
+            made = connection.execute(self.store.insert_if_absent(projects).returning(projects.c.project), [row]).all()
             if not made:
                 raise ParameterError(
                     f"there is a project {project!r} already; choose another name, or change its cap with `understudy "
@@ -177,7 +107,7 @@ class Projects:
     def set_cap(self, project: str, cap: Amount) -> None:
         """The cap of a project; not below what is spent."""
         self._project(project)
-        with self._store.writing() as connection:
+        with self.store.writing() as connection:
             self._set(connection, projects, (projects.c.project == project,), cap, f"project {project}")
 
     def join(self, project: str, key_id: str, cap: Amount) -> None:
@@ -185,8 +115,8 @@ class Projects:
         data = self._project(project).data
         row = {"key_id": key_id, "data": data, "project": project, **_EMPTY}
         here = (members.c.key_id == key_id, members.c.data == data)
-        with self._store.writing() as connection:
-            connection.execute(self._store.insert_if_absent(members), row)
+        with self.store.writing() as connection:
+            connection.execute(self.store.insert_if_absent(members), row)
             kept = connection.execute(select(members.c.project).where(*here)).scalar_one()
             if kept != project:
                 raise ParameterError(
@@ -197,7 +127,7 @@ class Projects:
 
     def budget_of(self, data: str) -> Budget:
         """The budget of a data set over all projects."""
-        with self._store.reading() as connection:
+        with self.store.reading() as connection:
             row = connection.execute(select(data_sets).where(data_sets.c.data == data)).one_or_none()
         if row is None:
             raise ParameterError(
@@ -208,12 +138,12 @@ class Projects:
 
     def account_of(self, data: str) -> str | None:
         """Identity of the account that paid for a data set's cap."""
-        with self._store.reading() as connection:
+        with self.store.reading() as connection:
             return connection.execute(select(data_sets.c.account).where(data_sets.c.data == data)).scalar_one_or_none()
 
     def all(self, data: str | None = None) -> list[dict[str, Any]]:
         """Every project with its budget and its members, as plain data."""
-        with self._store.reading() as connection:
+        with self.store.reading() as connection:
             found = connection.execute(_only(select(projects), projects, data).order_by(projects.c.project)).all()
             inside = connection.execute(_only(select(members), members, data).order_by(members.c.key_id)).all()
         return [
@@ -233,7 +163,7 @@ class Projects:
 
     def membership(self, key_id: str, data: str) -> Membership | None:
         """The project that a key asks for on a data set, with all budgets."""
-        with self._store.reading() as connection:
+        with self.store.reading() as connection:
             own = connection.execute(
                 select(members).where(members.c.key_id == key_id, members.c.data == data)
             ).one_or_none()
@@ -250,133 +180,6 @@ class Projects:
             everybody=_budget(everybody),
         )
 
-    # Questions
-
-    def put(self, member: Membership, asked: Asked) -> Any:
-        """Put a question on record; the same question of the project keeps its first line, which is returned."""
-        row = {
-            "answer_id": secrets.token_hex(10),
-            "project": member.project,
-            "data": member.data,
-            "key_id": member.key_id,
-            "question": asked.question,
-            "text": asked.text,
-            "terms": asked.terms,
-            "price": asked.price.epsilon,
-            "price_delta": asked.price.delta,
-            "status": asked.status.value,
-            "words": asked.words,
-            "synthetic": asked.synthetic,
-            "asked": now(),
-            "decided": None if asked.status is Status.ASKED else now(),
-            "decided_by": None if asked.status is Status.ASKED else RULES,
-            "attempts": 0,
-        }
-        here = (questions.c.project == member.project,)
-        with self._store.reading() as connection:
-            known = self._attempts.lines(connection, here, [asked.question])
-        if not known:
-            with self._store.writing() as connection:
-                self._attempts.begin(connection, self._store.insert_if_absent, [row])
-                known = self._attempts.lines(connection, here, [asked.question])
-        return known[asked.question]
-
-    def find(self, answer_id: str) -> Any | None:
-        """A question by its id."""
-        if "\x00" in answer_id:  # PostgreSQL takes no such text
-            return None
-        with self._store.reading() as connection:
-            return connection.execute(select(questions).where(questions.c.answer_id == answer_id)).one_or_none()
-
-    def charge(self, member: Membership, line: Any) -> int | None:
-        """Pay for the next attempt at an approved question: its number, or None where there is nothing to pay for.
-
-        There is none while another request is at it, when it has been answered, and before it was approved.
-        """
-        price = Amount(epsilon=line.price, delta=line.price_delta)
-        may = questions.c.status.in_((Status.APPROVED, Status.FAILED))
-        try:
-            with self._store.writing() as connection:
-                fresh = connection.execute(
-                    select(questions).where(questions.c.answer_id == line.answer_id, may)
-                ).one_or_none()
-                if fresh is None or not (fresh.status == Status.FAILED or self._attempts.is_payable(fresh)):
-                    return None
-                here = (questions.c.answer_id == line.answer_id, questions.c.status == fresh.status)
-                attempt = self._attempts.next(connection, here, fresh, status=Status.APPROVED.value)
-                if attempt is None:
-                    return None
-                connection.execute(
-                    insert(payments),
-                    {"answer_id": line.answer_id, "attempt": attempt, "key_id": member.key_id, "paid": now()},
-                )
-                take(connection, _purses(member), price, key_id=member.key_id)
-        except NotCovered:
-            raise self._refusal(member, price) from None
-        return attempt
-
-    def settle(self, line: Any, attempt: int, answer: str | None) -> Any:
-        """Store what was drawn before it is sent, or that nothing could be; returns the line as it is stored.
-
-        An attempt that was given up as dead in the meantime does not overwrite the one that replaced it.
-        """
-        status = Status.FAILED if answer is None else Status.ANSWERED
-        here = (questions.c.answer_id == line.answer_id,)
-        with self._store.writing() as connection:
-            change = self._attempts.unanswered(here, line.question, attempt)
-            connection.execute(change.values(answer=answer, status=status.value))
-            return connection.execute(select(questions).where(*here)).one()
-
-    # Review
-
-    def queue(self, data: Sequence[str], status: Status = Status.ASKED, *, most: int = 200) -> list[Any]:
-        """Questions on these data sets that wait (or have another status), oldest first."""
-        picked = (
-            select(questions)
-            .where(questions.c.data.in_(data), questions.c.status == status.value)
-            .order_by(questions.c.asked, questions.c.answer_id)
-            .limit(most)
-        )
-        with self._store.reading() as connection:
-            return list(connection.execute(picked).all())
-
-    def decide(self, answer_id: str, *, approve: bool, words: str = "", by: str) -> Any:
-        """Approve a question, or decline it with words; one that was paid for or answered stays as it is."""
-        if not approve:
-            _WORDS.check("words", words)
-        status = Status.APPROVED if approve else Status.DECLINED
-        open_ones = (Status.ASKED, Status.DECLINED) if approve else (Status.ASKED, Status.APPROVED)
-        with self._store.writing() as connection:
-            done = connection.execute(
-                update(questions)
-                .where(
-                    questions.c.answer_id == answer_id,
-                    questions.c.attempts == 0,
-                    questions.c.status.in_(open_ones),
-                )
-                .values(status=status.value, words=words.strip(), decided=now(), decided_by=by)
-            )
-            line = connection.execute(select(questions).where(questions.c.answer_id == answer_id)).one_or_none()
-        if line is None:
-            raise ParameterError(f"there is no question {answer_id[:40]!r}; `understudy review list` shows the ids.")
-        if done.rowcount != 1:
-            raise ParameterError(
-                f"the question {answer_id} is {line.status}"
-                f"{' and paid for' if line.attempts else ''}; only what waits can be decided."
-            )
-        return line
-
-    def judge_again(self, line: Any, status: Status, words: str) -> Any:
-        """What the rules say now of a question that they decided before and nobody has paid for."""
-        here = (questions.c.answer_id == line.answer_id,)
-        with self._store.writing() as connection:
-            connection.execute(
-                update(questions)
-                .where(*here, questions.c.attempts == 0, questions.c.decided_by == RULES)
-                .values(status=status.value, words=words, decided=now())
-            )
-            return connection.execute(select(questions).where(*here)).one()
-
     # Books
 
     def ledger(self, data: str) -> list[dict[str, Any]]:
@@ -390,7 +193,7 @@ class Projects:
             .where(questions.c.data == data)
             .order_by(payments.c.paid, payments.c.answer_id, payments.c.attempt)
         )
-        with self._store.reading() as connection:
+        with self.store.reading() as connection:
             changes, lines = connection.execute(caps).all(), connection.execute(paid).all()
         written = [
             {
@@ -421,7 +224,7 @@ class Projects:
 
     def faults(self, data: str | None = None) -> list[str]:
         """Where spending and payments disagree, perhaps on one data set; empty unless somebody altered the database."""
-        with self._store.reading() as connection:
+        with self.store.reading() as connection:
             lines = select(
                 payments.c.key_id.label("payer"),
                 *(questions.c[name] for name in ("answer_id", "data", "project", "price", "price_delta")),
@@ -456,7 +259,7 @@ class Projects:
         return faults
 
     def _project(self, project: str) -> Any:
-        with self._store.reading() as connection:
+        with self.store.reading() as connection:
             row = connection.execute(select(projects).where(projects.c.project == project)).one_or_none()
         if row is None:
             raise ParameterError(f"there is no project {project[:80]!r}; `understudy projects list` shows them.")
@@ -493,12 +296,6 @@ class Projects:
             },
         )
 
-    def _refusal(self, member: Membership, price: Amount) -> BudgetError:
-        with self._store.reading() as connection:
-            revoked = connection.execute(select(api_keys.c.revoked).where(api_keys.c.key_id == member.key_id)).scalar()
-        fresh = self.membership(member.key_id, member.data)
-        return NoMemberError() if fresh is None or revoked is not None else UncoveredError(fresh, price)
-
 
 _BUDGETS = (members, projects, data_sets)
 _EMPTY = {"cap": 0, "cap_delta": 0, "spent": 0, "spent_delta": 0}
@@ -506,14 +303,6 @@ _EMPTY = {"cap": 0, "cap_delta": 0, "spent": 0, "spent_delta": 0}
 
 def _only(query: "Select[Any]", table: Table, data: str | None) -> "Select[Any]":
     return query if data is None else query.where(table.c.data == data)
-
-
-def _purses(member: Membership) -> tuple[Purse, ...]:
-    return (
-        Purse(table=members, row=(members.c.key_id == member.key_id, members.c.data == member.data)),
-        Purse(table=projects, row=(projects.c.project == member.project,)),
-        Purse(table=data_sets, row=(data_sets.c.data == member.data,)),
-    )
 
 
 def _budget(row: Any) -> Budget:

@@ -5,7 +5,7 @@ from typing import Any
 
 from understudy.service.amounts import Amount
 from understudy.service.asking import LOST, UNDER_WAY, WAITING, Told
-from understudy.service.projects import Status
+from understudy.service.tables import Status
 
 
 def _heading(line: Any) -> dict[str, Any]:

@@ -3,6 +3,8 @@
 Amounts are whole billionths of epsilon, and of delta whole units of 1e-18, so that sums are exact.
 """
 
+from enum import StrEnum
+
 from sqlalchemy import (
     BigInteger,
     CheckConstraint,
@@ -169,6 +171,20 @@ questions = Table(
 )
 """Questions on data: what was asked, on which terms, what was decided, and the answer once there is one. ``question``
 is a keyed MAC of all that makes two questions the same; ``synthetic`` is what the release says, which is public."""
+
+
+class Status(StrEnum):
+    """What became of a question."""
+
+    ASKED = "asked"
+    """A steward has to decide."""
+    APPROVED = "approved"
+    """It may be answered; it is being answered while a paid attempt is under way."""
+    DECLINED = "declined"
+    ANSWERED = "answered"
+    FAILED = "failed"
+    """Paid for and not answered. Asking again pays again."""
+
 
 payments = Table(
     "understudy_payments",

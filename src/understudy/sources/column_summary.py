@@ -17,7 +17,7 @@ from understudy.codebook.encode import day_of, number_of
 from understudy.codebook.readings import MISSING_TOKENS
 from understudy.sources.expressions import as_text, present, read_day, read_number, word_of
 from understudy.sources.files import Opened
-from understudy.sources.reading_guesses import PLAINLY, Found, guess_levels
+from understudy.sources.reading_guesses import PLAINLY, GuessedReading, guess_levels
 
 PADDED = "^ *[+-]?0[0-9]"
 """A number with a zero before it, which is a name."""
@@ -55,7 +55,7 @@ class Summary:
     """Whether the values are texts, which may be written in many ways."""
     counts: Mapping[str, int] | None = None
     """All texts and how often each occurs, where they are few."""
-    found: Found = PLAINLY
+    found: GuessedReading = PLAINLY
     """How they were read."""
     examples: tuple[str, ...] = ()
     shapes: tuple[str, ...] = ()
@@ -72,7 +72,7 @@ class Summary:
 
 
 def summaries(
-    opened: Opened, names: Sequence[str], bins: int, max_levels: int, found: Mapping[str, Found]
+    opened: Opened, names: Sequence[str], bins: int, max_levels: int, found: Mapping[str, GuessedReading]
 ) -> Iterator[Summary]:
     """Two scans for many columns. What has few levels is looked at level by level here, the rest in the engine."""
     places = range(len(names))
@@ -132,7 +132,7 @@ def _seen_in_rows(answers: Mapping[str, Any], common: Mapping[str, Any]) -> Summ
     is_numeric = answers["numbers"] == answers["present"] and not answers["padded"]
     computed = ("least", "most", "cuts", "decimals", "examples", "shapes")
     as_found = {key: value for key, value in answers.items() if key not in computed}
-    found: Found = common["found"]
+    found: GuessedReading = common["found"]
     codes = (*found.reading.missing, *found.special, *(text for text, _ in found.reading.means))
     return Summary(
         examples=tuple(dict.fromkeys([*codes, *filter(None, answers["examples"] or ())])),
@@ -147,7 +147,7 @@ def _seen_in_rows(answers: Mapping[str, Any], common: Mapping[str, Any]) -> Summ
 
 def _seen_in_levels(counts: Mapping[str, int], common: Mapping[str, Any], bins: int, max_levels: int) -> Summary:
     """The same from all levels and how often each occurs."""
-    found: Found = common["found"]
+    found: GuessedReading = common["found"]
     reading = found.reading
     levels = sorted(counts)
     numbers = {level: number for level in levels if (number := number_of(level, reading)) is not None}
@@ -189,7 +189,7 @@ def _ask(opened: Opened, staged: str, asked: Mapping[str, str]) -> dict[str, Any
     return dict(zip(asked, cursor.fetchone(), strict=True))
 
 
-def staged_columns(opened: Opened, names: Sequence[str], found: Mapping[str, Found]) -> Any:
+def staged_columns(opened: Opened, names: Sequence[str], found: Mapping[str, GuessedReading]) -> Any:
     """Each column as text, number and date, with missing values and codes as nulls."""
     stages: dict[str, Any] = {}
     for p, name in enumerate(names):

@@ -27,7 +27,7 @@ PLAIN_FILE = FileReading()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Dialect:
+class CsvDialect:
     """The delimiter, the names exactly as the file or its codebook spells them, and whether the file has a header."""
 
     delimiter: str
@@ -75,13 +75,13 @@ def lines_before(file: FileReading) -> int:
     return file.skip + max((1 if file.header_row is None else file.header_row) - 1, 0)
 
 
-def read_dialect(path: Path, file: FileReading = PLAIN_FILE, *, errors: str = "strict") -> Dialect:
+def read_dialect(path: Path, file: FileReading = PLAIN_FILE, *, errors: str = "strict") -> CsvDialect:
     """Read the header of a CSV file and nothing else."""
     delimiters = (file.delimiter,) if file.delimiter else DELIMITERS
     try:
         with open_text(path, file, errors=errors) as lines:
             head = "".join(islice(lines, lines_before(file), lines_before(file) + 50))
-        readings = [Dialect(delimiter=d, header=_first_record(head, d)) for d in delimiters]
+        readings = [CsvDialect(delimiter=d, header=_first_record(head, d)) for d in delimiters]
     except UnicodeError:
         raise DataError(_not_in_encoding(path, file)) from None
     except (gzip.BadGzipFile, EOFError, csv.Error) as reason:
@@ -94,10 +94,10 @@ def read_dialect(path: Path, file: FileReading = PLAIN_FILE, *, errors: str = "s
         )
     if file.names:
         return _named(path, best, file)
-    return Dialect(delimiter=best.delimiter, header=named_columns_of(best.header))
+    return CsvDialect(delimiter=best.delimiter, header=named_columns_of(best.header))
 
 
-def _named(path: Path, found: Dialect, file: FileReading) -> Dialect:
+def _named(path: Path, found: CsvDialect, file: FileReading) -> CsvDialect:
     """With the names of the codebook; where the file has names too, there must be as many of them, or one less."""
     width = len(found.header)
     if len(file.names) - width not in (0, 1):
@@ -105,7 +105,7 @@ def _named(path: Path, found: Dialect, file: FileReading) -> Dialect:
             f"{str(path)!r} has {width} columns, and [file] of the codebook names {len(file.names)}; is this the "
             "codebook of another file?"
         )
-    return Dialect(delimiter=found.delimiter, header=file.names, has_header=file.header_row != 0)
+    return CsvDialect(delimiter=found.delimiter, header=file.names, has_header=file.header_row != 0)
 
 
 def _first_record(head: str, delimiter: str) -> tuple[str, ...]:
@@ -244,7 +244,7 @@ def repair_csv(path: Path, copy: Path, most: int, file: FileReading = PLAIN_FILE
     return damage
 
 
-def _copy_rows(rows: Iterator[list[str]], target: Any, damage: Damage, dialect: Dialect) -> None:
+def _copy_rows(rows: Iterator[list[str]], target: Any, damage: Damage, dialect: CsvDialect) -> None:
     writer = csv.writer(target, lineterminator="\n")
     if dialect.has_header:
         next(rows, [])

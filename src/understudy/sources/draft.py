@@ -33,7 +33,7 @@ from understudy.sources.kinds import CSV, file_kind
 from understudy.sources.reading_guesses import (
     MOST_CODES,
     Clues,
-    Found,
+    GuessedReading,
     guess_dates,
     guess_numbers,
     guess_sentinels,
@@ -187,7 +187,7 @@ def _read_by_guesses(
     return list(seen.values())
 
 
-def _clues(found: Iterable[Found], file: FileReading | None) -> Clues:
+def _clues(found: Iterable[GuessedReading], file: FileReading | None) -> Clues:
     """Whether days come first: as in other dates of the file, or as people write who use a decimal comma."""
     sure = [order for guess in found if guess.is_date and not guess.swapped for order in guess.reading.dates]
     first = {order.startswith("DD") for order in sure if re.match("(DD|MM)[/.-](DD|MM)", order)}
@@ -215,19 +215,19 @@ class _Look:
             return seen.last is not None and seen.last.year >= _FAR_YEAR
         return seen.distinct > 1 and seen.is_text
 
-    def guess(self, clues: Clues) -> Found | None:
+    def guess(self, clues: Clues) -> GuessedReading | None:
         """How the values are written, if not plainly."""
         seen = self.seen
         if seen.cuts:
             if (serials := self._serials()) is not None:
                 return serials
             codes = self._sentinels(PLAIN)
-            return Found(reading=Reading(missing=codes)) if codes else None
+            return GuessedReading(reading=Reading(missing=codes)) if codes else None
         if seen.dates == seen.present:
             codes = tuple(
                 text for text in self._texts(_MOST_EXAMPLES) if (day := day_of(text)) and day.year >= _FAR_YEAR
             )
-            return Found(reading=Reading(missing=codes), is_date=True) if len(codes) < 4 else None
+            return GuessedReading(reading=Reading(missing=codes), is_date=True) if len(codes) < 4 else None
         if seen.levels is not None and is_called_a_code(seen.name):
             return None
         examples = list(seen.shapes if seen.counts is None else seen.counts)
@@ -241,11 +241,11 @@ class _Look:
             return found
         return self._with_all_codes(found)
 
-    def _serials(self) -> Found | None:
+    def _serials(self) -> GuessedReading | None:
         seen = self.seen
         return guess_serials(seen.name, seen.cuts[0], seen.cuts[-1], seen.wholes == seen.numbers) if seen.cuts else None
 
-    def _with_all_codes(self, found: Found) -> Found | None:
+    def _with_all_codes(self, found: GuessedReading) -> GuessedReading | None:
         """Every text that is no number by the reading, and not only those among the examples; None if they are many."""
         reading = found.reading
         if self.seen.counts is None:
@@ -253,7 +253,7 @@ class _Look:
                 return None  # the estimate is a rough one
             bare = replace(reading, missing=(), means=())
             staged = self.opened.connection.compile(
-                staged_columns(self.opened, [self.seen.name], {self.seen.name: Found(reading=bare)})
+                staged_columns(self.opened, [self.seen.name], {self.seen.name: GuessedReading(reading=bare)})
             )
             odd = self._ask(
                 f"SELECT text0 FROM ({staged}) AS staged WHERE text0 IS NOT NULL AND number0 IS NULL GROUP BY text0 "
@@ -282,7 +282,7 @@ class _Look:
         if self.seen.cuts and not (self.seen.cuts[0] < 0 or _NINES.fullmatch(f"{self.seen.cuts[-1]:.12g}")):
             return ()
         staged = self.opened.connection.compile(
-            staged_columns(self.opened, [self.seen.name], {self.seen.name: Found(reading=reading)})
+            staged_columns(self.opened, [self.seen.name], {self.seen.name: GuessedReading(reading=reading)})
         )
         ends = []
         for order in ("", "DESC"):

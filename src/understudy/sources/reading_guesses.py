@@ -44,7 +44,7 @@ _YEAR_FIRST = tuple(form.format("YYYY", "MM", "DD") for form in _SEPARATED)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class GuessedReading:
     """A guessed reading with its special codes, or why the values cannot be read one way."""
 
     reading: Reading = PLAIN
@@ -64,7 +64,7 @@ class Found:
     """The orders of dates to take if other columns show that days come first, or months."""
 
 
-PLAINLY = Found()
+PLAINLY = GuessedReading()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +74,7 @@ class Clues:
     days_first: bool | None = None
 
 
-def guess_dates(texts: Sequence[str], clues: Clues) -> Found | None:
+def guess_dates(texts: Sequence[str], clues: Clues) -> GuessedReading | None:
     """The orders in which all texts are dates; None where most are none."""
     left = [text for text in map(tidy, texts) if text.lower() not in _MISSING_WORDS]
     if not left or not all(re.search("[0-9]", text) for text in left):
@@ -93,7 +93,7 @@ def guess_dates(texts: Sequence[str], clues: Clues) -> Found | None:
             bad = {order: [text for text in own if _read(text, [order]) is None] for order in (day_first, month_first)}
             if bad[day_first] and bad[month_first]:
                 if not [text for text in own if _read(text, [day_first, month_first]) is None]:
-                    return Found(
+                    return GuessedReading(
                         is_date=True,
                         why_not=f"its dates are written in two orders, such as {bad[month_first][0]!r} and "
                         f"{bad[day_first][0]!r}, so that nobody can tell which of the others are which; write them all "
@@ -119,7 +119,7 @@ def guess_dates(texts: Sequence[str], clues: Clues) -> Found | None:
     if len(rest) > 0:
         return None
     reading = Reading(dates=() if orders == ["YYYY-MM-DD"] else tuple(orders), missing=codes)
-    return Found(reading=reading, doubts=tuple(doubts), is_date=True, swapped=swapped)
+    return GuessedReading(reading=reading, doubts=tuple(doubts), is_date=True, swapped=swapped)
 
 
 def _looks(text: str, form: str, year: str) -> bool:
@@ -150,15 +150,15 @@ def _cover(texts: Sequence[str], candidates: Sequence[str]) -> list[str]:
     return orders
 
 
-def guess_serials(name: str, least: float, most: float, whole: bool) -> Found | None:
+def guess_serials(name: str, least: float, most: float, whole: bool) -> GuessedReading | None:
     """Plain numbers that are days: 20200531, or serials of a spreadsheet in a column that is called a date."""
     if not whole:
         return None
     if 19000101 <= least < most <= 21001231:
-        return Found(reading=Reading(dates=("YYYYMMDD",)), is_date=True)
+        return GuessedReading(reading=Reading(dates=("YYYYMMDD",)), is_date=True)
     if 10000 <= least < most <= 60000 and _NAMED_DATE.search(name):
         doubt = f"numbers in a column called {name!r} are taken for days of a spreadsheet (1 is 1 January 1900)"
-        return Found(reading=Reading(dates=("excel",)), is_date=True, doubts=(doubt,))
+        return GuessedReading(reading=Reading(dates=("excel",)), is_date=True, doubts=(doubt,))
     return None
 
 
@@ -167,7 +167,7 @@ def is_called_a_code(name: str) -> bool:
     return _NAMED_CODE.search(name) is not None
 
 
-def guess_numbers(texts: Sequence[str]) -> Found | None:
+def guess_numbers(texts: Sequence[str]) -> GuessedReading | None:
     """The marks by which nearly all texts are numbers, and what the others are; None where they are none."""
     tidied = [tidy(text) for text in texts]
     amounts = {text: match for text in tidied if (match := _AMOUNT.fullmatch(text)) is not None}
@@ -195,7 +195,7 @@ def guess_numbers(texts: Sequence[str]) -> Found | None:
     return with_codes(replace(marks, reading=reading), odd)
 
 
-def with_codes(found: Found, odd: Iterable[str]) -> Found:
+def with_codes(found: GuessedReading, odd: Iterable[str]) -> GuessedReading:
     """The reading with the texts that are no numbers: bounds stand for their number, words for missing or for
     themselves.
     """
@@ -217,7 +217,7 @@ def with_codes(found: Found, odd: Iterable[str]) -> Found:
     return replace(found, reading=reading, special=tuple(dict.fromkeys(special)), doubts=doubts)
 
 
-def _guess_marks(bodies: Sequence[str]) -> Found:
+def _guess_marks(bodies: Sequence[str]) -> GuessedReading:
     """Which mark parts thousands and which decimals."""
     spaced = next((mark for mark in ("'", "\u2019", " ") if any(mark in body for body in bodies)), "")
     bare = [body.replace(spaced, "") if spaced else body for body in bodies]
@@ -228,33 +228,33 @@ def _guess_marks(bodies: Sequence[str]) -> Found:
         decimal = "." if all(body.rindex(".") > body.rindex(",") for body in both) else ","
         if decimal == "," and not all(body.rindex(",") > body.rindex(".") for body in both):
             return _mixed(both)
-        return Found(reading=Reading(decimal=decimal, thousands="," if decimal == "." else "."))
+        return GuessedReading(reading=Reading(decimal=decimal, thousands="," if decimal == "." else "."))
     grouped = re.compile("[0-9]{1,3}(,[0-9]{2,3})*,[0-9]{3}")
     dotted = re.compile("[0-9]{1,3}([.][0-9]{3}){2,}")
     whole_commas = all(grouped.fullmatch(body) for body in commas)
     if commas and points:
         if whole_commas:  # 1,234 and 12.5
-            return Found(reading=Reading(thousands=","))
+            return GuessedReading(reading=Reading(thousands=","))
         if all(re.fullmatch("[0-9]{1,3}([.][0-9]{3})+", body) for body in points):  # 1.234 and 12,5
-            return Found(reading=Reading(decimal=",", thousands="."))
+            return GuessedReading(reading=Reading(decimal=",", thousands="."))
         return _mixed([commas[0], points[0]])
     if commas and whole_commas:
         doubts: tuple[str, ...] = ()
         if not any(body.count(",") > 1 for body in commas):
             taken = f"{commas[0]!r} is taken as {commas[0].replace(',', '')}"
             doubts = (f"every comma has three digits behind it, so {taken}; the comma may also be a decimal mark",)
-        return Found(reading=Reading(thousands=","), doubts=doubts)
+        return GuessedReading(reading=Reading(thousands=","), doubts=doubts)
     if commas:
         if any(body.count(",") > 1 for body in commas):
             return _mixed(commas)
-        return Found(reading=Reading(decimal=",", thousands=spaced))
+        return GuessedReading(reading=Reading(decimal=",", thousands=spaced))
     if any(dotted.fullmatch(body) for body in points):
-        return Found(reading=Reading(decimal=",", thousands="."))
-    return Found(reading=Reading(thousands=spaced))
+        return GuessedReading(reading=Reading(decimal=",", thousands="."))
+    return GuessedReading(reading=Reading(thousands=spaced))
 
 
-def _mixed(bodies: Sequence[str]) -> Found:
-    return Found(
+def _mixed(bodies: Sequence[str]) -> GuessedReading:
+    return GuessedReading(
         why_not=f"its numbers are written in two ways, such as {bodies[0]!r} and {bodies[-1]!r}, so that nobody can "
         "tell points from commas; write them all alike"
     )
@@ -309,7 +309,7 @@ def guess_levels(counts: Mapping[str, int]) -> tuple[Reading, dict[str, tuple[st
     return reading, merged
 
 
-def readings_of(texts: Iterable[str], found: Found, most: int = 5) -> tuple[tuple[str, str], ...]:
+def readings_of(texts: Iterable[str], found: GuessedReading, most: int = 5) -> tuple[tuple[str, str], ...]:
     """Examples: texts as they are written and as they are read; the odd ones first."""
     odd: list[tuple[str, str]] = []
     plain: list[tuple[str, str]] = []
@@ -325,7 +325,7 @@ def readings_of(texts: Iterable[str], found: Found, most: int = 5) -> tuple[tupl
     return tuple([*odd[: max(most - 2, 1)], *plain][:most])
 
 
-def words_of(found: Found) -> str:
+def words_of(found: GuessedReading) -> str:
     """The rules in words."""
     reading, words = found.reading, []
     if reading.dates:

@@ -95,6 +95,17 @@ def rows_of(source: Source, *, people: bool = False) -> Secret[Rows]:
     )
 
 
+def people_of(source: Source) -> Secret[pa.Array] | None:
+    """Every id of a person once; None where no column has them, or where they lie on a server, which keeps them."""
+    unit, opened = source.rules.unit, source.opened
+    if unit is None or opened is None or unit.id not in opened.header or opened.connection.name != "duckdb":
+        return None
+    opened.verify()
+    with engine_errors(repr(opened.label)):
+        ids = opened.table.select(**{PERSON: person_of(opened.value(unit.id))}).distinct().to_pyarrow()
+    return Secret(ids.column(PERSON).combine_chunks().drop_null())
+
+
 def _read_column(column: Column, written: Any, unknown: str) -> tuple[npt.NDArray[np.unsignedinteger], pa.Array, bool]:
     """Codes and values by distinct value, so that the slow reference encoding is asked once for each."""
     array = written.combine_chunks() if isinstance(written, pa.ChunkedArray) else written

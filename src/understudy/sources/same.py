@@ -6,11 +6,15 @@ from io import BufferedReader
 from pathlib import Path
 from typing import IO, Any
 
+import pyarrow as pa
+
 from understudy.errors import DataError, ParameterError
 from understudy.sources.addresses import parse_address
 from understudy.sources.archives import members_of, open_member
 from understudy.sources.csv_files import is_compressed, open_bytes
+from understudy.sources.engines.kind import Address, schema_and_table
 from understudy.sources.files import database_of, files_and_reading, find_files
+from understudy.sources.frames import to_arrow
 from understudy.sources.kinds import ZIP, file_kind
 
 
@@ -57,13 +61,15 @@ def _files_at(address: str) -> list[Path]:
 
 def _is_same(confidential: Any, public: Any) -> bool:
     if not isinstance(confidential, str | Path) or not isinstance(public, str | Path):
-        return confidential is public
+        return confidential is public or _is_same_frame(confidential, public)
     if str(confidential) == str(public):
         return True
     first, second = database_of(str(confidential)), database_of(str(public))
     if first is not None and second is not None:  # a table that was named beside the address is not known here
         is_one_table = first[1] == second[1] or None in (first[1], second[1])
         return is_one_table and _is_same_database(first[0], second[0])
+    if _is_same_place(str(confidential), str(public)):
+        return True
     mine, theirs = files_and_member(confidential), files_and_member(public)
     return any(_is_same_file(first, mine[1], second, theirs[1]) for first in mine[0] for second in theirs[0])
 
@@ -75,6 +81,47 @@ def _is_same_database(first: Path, second: Path) -> bool:
         return first.samefile(second) or (is_alike and digest_of_content(first) == digest_of_content(second))
     except OSError:
         return first == second
+
+
+def _is_same_frame(confidential: Any, public: Any) -> bool:
+    """Whether two tables in memory hold the same rows in the same order, whatever kinds of frames they are."""
+    try:
+        (names, first), (others, second) = to_arrow(confidential), to_arrow(public)
+        if names != others or len(first) != len(second) or not len(first):
+            return False
+        return bool(first.equals(second.cast(first.schema.remove_metadata())))  # one text has several types
+    except (DataError, ValueError, TypeError, pa.ArrowException):  # other values, or no tables
+        return False
+
+
+def _is_same_place(confidential: str, public: str) -> bool:
+    """Whether two addresses of a server may name one table; what one leaves out may be what the other says.
+
+    Who asks, and how the connection is made, is left aside. Case counts for no host, and a machine knows itself by
+    several names.
+    """
+    if "://" not in confidential or "://" not in public:
+        return False
+    try:
+        first, second = parse_address(confidential), parse_address(public)
+        tables = [
+            schema_and_table(each.options["table"]) if "table" in each.options else None for each in (first, second)
+        ]
+    except DataError:
+        return False
+    parts = [
+        (_host(each), each.port, each.database, *(table or (None, each.options.get("path"))))
+        for each, table in zip((first, second), tables, strict=True)
+    ]
+    return first.kind == second.kind and all(
+        one == other or None in (one, other) for one, other in zip(*parts, strict=True)
+    )
+
+
+def _host(where: Address) -> str | None:
+    """As one spelling; None where the environment says it."""
+    host = where.host.lower()
+    return "localhost" if host in ("127.0.0.1", "::1") else host or None
 
 
 def _is_same_file(first: Path, in_first: str, second: Path, in_second: str) -> bool:

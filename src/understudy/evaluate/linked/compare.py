@@ -11,11 +11,11 @@ from understudy.codebook.linked import LinkedCodebook
 from understudy.confidential import Confidential
 from understudy.evaluate.board import Board
 from understudy.evaluate.linked.attacks import person_attacks
-from understudy.evaluate.linked.metrics import LINKED, MUST_BE_PERFECT
+from understudy.evaluate.linked.metrics import LINKED, MUST_BE_PERFECT, metric_of
 from understudy.evaluate.linked.options import LinkedOptions
 from understudy.evaluate.linked.rows import LinkedRows, read_rows
 from understudy.evaluate.linked.uses import linked_uses
-from understudy.evaluate.metric import Metric, Score, json_ready
+from understudy.evaluate.metric import Score, json_ready
 from understudy.evaluate.report.intruder import Attacks
 from understudy.evaluate.report.release_facts import ReleaseFacts
 from understudy.evaluate.report.verdicts import Judgement, judge, judgement_dict
@@ -45,19 +45,13 @@ class LinkedFindings(Confidential):
         """The score of a metric."""
         return next(score for score in self.scores if score.metric == name)
 
-    def metric(self, name: str) -> Metric:
-        """What a metric says."""
-        return LINKED[name].metric
-
     @property
     def wrong(self) -> tuple[str, ...]:
         """Metrics in which the synthetic tables must be perfect and are not."""
         return tuple(
             score.metric
             for score in self.scores
-            if score.metric in MUST_BE_PERFECT
-            and score.value != LINKED[score.metric].metric.perfect
-            and score.breakdown
+            if score.metric in MUST_BE_PERFECT and score.value != metric_of(score).perfect and score.breakdown
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -67,7 +61,7 @@ class LinkedFindings(Confidential):
                 side: {name: table.rows for name, table in rows.tables.items()}
                 for side, rows in (("real", self.real), ("synthetic", self.synthetic))
             },
-            "scores": [{**score.to_dict(), "says": LINKED[score.metric].metric.says} for score in self.scores],
+            "scores": [{**score.to_dict(), "says": metric_of(score).says} for score in self.scores],
             "wrong": list(self.wrong),
             "attacks": None if self.gains is None else [asdict(gain) for gain in self.gains],
             "board": self.board.to_dict(),

@@ -6,7 +6,7 @@ from importlib import resources
 from typing import Any
 
 from understudy.evaluate.linked.compare import LinkedFindings
-from understudy.evaluate.linked.metrics import LINKED, MUST_BE_PERFECT
+from understudy.evaluate.linked.metrics import MUST_BE_PERFECT, metric_of
 from understudy.evaluate.linked.metrics.cross_pairs import alone_by_pair
 from understudy.evaluate.linked.pictures import (
     gap_picture,
@@ -15,7 +15,7 @@ from understudy.evaluate.linked.pictures import (
     pictured_columns,
     transition_picture,
 )
-from understudy.evaluate.metric import Metric, Score
+from understudy.evaluate.metric import Score
 from understudy.evaluate.report.figures import gains_figure
 from understudy.evaluate.report.page import ANSWERS, STATUS
 from understudy.evaluate.report.verdicts import judgement_dict
@@ -144,11 +144,6 @@ def _task(score: Score | None) -> Mapping[str, Any] | None:
     ]
     interval = "" if score.low is None else f"95% interval {number(score.low)} to {number(score.high)}"
     return {**_explained(score), "rows": rows, "interval": interval}
-
-
-def metric_of(score: Score) -> Metric:
-    """What the metric of a score says."""
-    return LINKED[score.metric].metric
 
 
 def _details(score: Score) -> Mapping[str, Any]:

@@ -9,7 +9,7 @@ from understudy.codebook import Codebook, Role
 from understudy.errors import DataError, ParameterError
 from understudy.evaluate.board import Board
 from understudy.evaluate.checks import check_column
-from understudy.evaluate.holdout import check_holdout
+from understudy.evaluate.holdout import check_holdout, check_people
 from understudy.evaluate.impossible import ImpossibleRows, impossible_rows
 from understudy.evaluate.metric import Score
 from understudy.evaluate.opened import Counts, open_grids
@@ -41,6 +41,10 @@ from understudy.sources.base import Report, Source
 
 Honest = Callable[[str, str], Sequence[HonestInterval]]
 RISK_LEVELS = OneOf(("none", "quick", "full"))
+_NOT_COMPARED = (
+    "Hold out whole people: their ids could not be compared, so nobody checked that no person is both in the data and "
+    "held out, and where one is, attacks gain less than they should."
+)
 _MOSAICS = 4
 _LEAST_ROWS = 2
 
@@ -80,15 +84,15 @@ def gather(
     reruns = None if shadows is None or risk != "full" else shadows(_rows(copy))
     held = None if holdout is None else _one_way(holdout, role="the hold-out", report=report)
     twins = None if holdout is None else check_holdout(real, holdout)
+    are_others = holdout is not None and check_people(real, holdout)
     real, synthetic = Remembered(real), Remembered(synthetic)
     holdout = None if holdout is None else Remembered(holdout)
     columns = [column_facts(book, name, truth[name], copy[name]) for name in book.names]
     notes = _notes(book, truth, copy, release)
     if book.unit is not None and holdout is not None:
         notes.append(
-            "Attacks and their intervals count records, and a person may have several. Hold out whole people: nobody "
-            "checked that no person is both in the data and held out, and where one is, attacks gain less than they "
-            "should."
+            "Attacks and their intervals count records, and a person may have several."
+            + ("" if are_others else f" {_NOT_COMPARED}")
         )
     pairs = pair_facts(real, synthetic, report=report)
     if left_out := len(book.names) * (len(book.names) - 1) // 2 - len(pairs):

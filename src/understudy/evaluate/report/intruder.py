@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from understudy.evaluate.board import Board
 from understudy.evaluate.report.facts import Fact, Held
-from understudy.evaluate.risk.cells import group_sums, joint_keys, lookup, open_cells
+from understudy.evaluate.risk.cells import Cells, open_cells
+from understudy.evaluate.risk.copies import copied
 from understudy.evaluate.risk.gains import Gain, difference
 from understudy.evaluate.risk.intervals import Rate, wilson
 from understudy.pages.numbers import number, percent
@@ -49,17 +50,14 @@ def lone_copies(real: Source, synthetic: Source, holdout: Source | None) -> Lone
     names = real.codebook.names
     truth, copy = open_cells(real, names), open_cells(synthetic, names)
 
-    def share_of_lone(table: Source | None) -> Rate:
-        cells = copy if table is None else open_cells(table, names)
-        ours, theirs = joint_keys(truth.sizes, cells.codes, truth.codes)
-        lone = lookup(ours, *group_sums(theirs, truth.counts), default=0.0) == 1
-        return wilson(float(cells.counts[lone].sum()), cells.rows)
+    def share_of_lone(cells: Cells) -> Rate:
+        return wilson(copied(cells, truth, lone=True), cells.rows)
 
-    here = share_of_lone(None)
+    here = share_of_lone(copy)
     if holdout is None:
         chance = wilson(float(truth.counts[truth.counts == 2].sum()), truth.rows)
     else:
-        chance = share_of_lone(holdout)
+        chance = share_of_lone(open_cells(holdout, names))
     low = difference(here, chance).low
     return LoneCopies(share=here.value, chance=chance.value, low=low, held_out=holdout is not None)
 

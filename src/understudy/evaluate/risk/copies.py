@@ -1,7 +1,6 @@
 """Records that stand alone, equal a real record, or lie closer to the data than to other people of the same kind."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -71,19 +70,19 @@ def uniqueness_score(
     )
 
 
-def copied(records: Cells, table: Cells, *, lone: bool = False) -> float:
-    """Share of ``records`` that occur in ``table``; with ``lone``, only where a single record of the table has it.
+def copied(records: Cells, table: Cells, *, lone: bool = False) -> int:
+    """How many of ``records`` occur in ``table``; with ``lone``, only where a single record of the table has it.
 
     >>> import numpy as np
     >>> book = {"columns": ("a",), "sizes": (3,)}
     >>> table = Cells(**book, codes=np.array([[0], [1]]), counts=np.array([1, 2]))
     >>> copied(Cells(**book, codes=np.array([[1], [2]]), counts=np.array([3, 1])), table)
-    0.75
+    3
     """
     ours, theirs = joint_keys(table.sizes, records.codes, table.codes)
     twins = lookup(ours, *group_sums(theirs, table.counts), default=0.0)
     hit = twins == 1 if lone else twins > 0
-    return float(records.counts[hit].sum() / records.rows)
+    return int(records.counts[hit].sum())
 
 
 def exact_copies(real: Source, synthetic: Source, *, holdout: Source | None = None) -> Score:
@@ -91,17 +90,17 @@ def exact_copies(real: Source, synthetic: Source, *, holdout: Source | None = No
     check_tables(real, synthetic, holdout)
     names = real.codebook.names
     truth, copy = open_cells(real, names), open_cells(synthetic, names)
-    share = copied(copy, truth)
-    rate = wilson(share * copy.rows, copy.rows)
-    lines = {"synthetic": share, "copies of a lone record": copied(copy, truth, lone=True)}
+    rate = wilson(copied(copy, truth), copy.rows)
+    lines = {"synthetic": rate.value, "copies of a lone record": copied(copy, truth, lone=True) / copy.rows}
     note = "Over binned columns. Equal records also arise by chance; a hold-out would tell how often."
     if holdout is not None:
-        lines["control"] = copied(open_cells(holdout, names), truth)
+        others = open_cells(holdout, names)
+        lines["control"] = copied(others, truth) / others.rows
         note = (
             "Over binned columns. Equal records also arise by chance: `control` is the share of hold-out records that "
             "have a twin in the real table."
         )
-    return EXACT_COPIES.score(replace(rate, value=share), lines, note=note)
+    return EXACT_COPIES.score(rate, lines, note=note)
 
 
 def closest_record(

@@ -55,8 +55,8 @@ def counted_gains(
         _gain(
             "membership",
             "Is this person in the data? Yes, if a synthetic row equals their record.",
-            wilson(copied(people, copy) * people.rows, people.rows),
-            wilson(copied(others, copy) * others.rows, others.rows),
+            wilson(copied(people, copy), people.rows),
+            wilson(copied(others, copy), others.rows),
         )
     ]
     for name in sensitive if quasi else ():

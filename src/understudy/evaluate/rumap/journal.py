@@ -17,6 +17,8 @@ from understudy.loading import loading
 RUNS, PARQUET, SETTINGS = "runs.jsonl", "runs.parquet", "settings.json"
 FORMAT = 1
 _KEYS = ("method", "epsilon", "repeat")
+_LATER = ("format", "pairs")
+"""Settings that folders of earlier versions do not name."""
 
 
 class Journal:
@@ -51,7 +53,7 @@ class Journal:
             earlier = json.loads(place.read_text(encoding="utf-8"))
         except (OSError, ValueError) as reason:
             raise ReleaseError(f"{str(place)!r} cannot be read ({reason}); name a new folder.") from None
-        earlier = {"format": FORMAT, **earlier}  # the first ones did not say it
+        earlier = {name: settings[name] for name in _LATER if name in settings} | earlier
         if earlier["format"] != FORMAT:
             raise ReleaseError(
                 f"the map in {str(self.folder)!r} is of format {earlier['format']!r}, not {FORMAT}; use the version "

@@ -17,6 +17,7 @@ from understudy.evaluate.rumap.journal import Journal
 from understudy.evaluate.rumap.measure import Subject
 from understudy.evaluate.rumap.pair_errors import pair_errors
 from understudy.evaluate.rumap.plan import Cell, Plan, Questions
+from understudy.evaluate.utility.tables import tables_of_width
 from understudy.mechanisms.stream import Stream
 from understudy.privacy.guarantees import ApproxDP, PureDP
 from understudy.sources import open_source
@@ -61,7 +62,8 @@ def run_map(
     check_rows(real, called="confidential" if stand_in is None else "stand-in")
     subject = Subject(real, questions)
     subject.rehearse()
-    journal = Journal(folder, {**plan.settings(), **to_plain(questions), "table": _fingerprint(real), "seed": seed})
+    table = {"table": _fingerprint(real, 1), "pairs": _fingerprint(real, 2)}
+    journal = Journal(folder, {**plan.settings(), **to_plain(questions), **table, "seed": seed})
     made = MapRun(plan=plan, journal=journal, subject=subject, stand_in=stand_in)
     if begun:
         begun(made)
@@ -130,10 +132,11 @@ def _stream(purpose: str, seed: int | None) -> Stream:
     return Stream.seeded(int.from_bytes(digest[:7], "little"))
 
 
-def _fingerprint(real: Source) -> str:
-    """Of codebook and one-way counts: runs on a table with other shares are not mixed in."""
+def _fingerprint(real: Source, width: int) -> str:
+    """Of codebook and counts of so many columns together: runs on a table with other shares are not mixed in."""
     book = real.codebook
     digest = hashlib.sha256(book.digest.encode())
-    for table in open_grids(real, [[column.name] for column in real.counted]):
+    columns = [[column.name] for column in real.counted] if width == 1 else tables_of_width(book, width)
+    for table in open_grids(real, columns):
         digest.update(table.tobytes())
     return digest.hexdigest()[:16]
