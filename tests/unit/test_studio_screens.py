@@ -519,3 +519,14 @@ def test_a_broken_declaration_costs_its_card_only(tmp_path, own, broken):
 def test_a_folder_that_is_called_like_a_page_is_none(own):
     own.path("answer.html").mkdir()
     assert Visitor(own.root.folder).get("/d/stays/others").status_code == 200
+
+
+def test_a_rule_that_was_taken_back_can_be_found_again(own):
+    """The codebook had it when the data were looked at, so it is not among the proposals that are kept."""
+    rule = '\n[[constraints]]\nkind = "impossible"\norigin = "drafted"\ncells = { sex = "M", age = "[0, 18)" }\n'
+    own.codebook.write_text(BOOK + rule)
+    keep_look(own, "rules", key_of(own, "rules"), seen={"proposals": [], "packs": []})
+    visitor, here = Visitor(own.root.folder), "/d/stays/codebook/rules"
+    assert "Look for rules" not in visitor.get(here).text
+    own.codebook.write_text(BOOK)
+    assert "Look for rules" in visitor.get(here).text

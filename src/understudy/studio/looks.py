@@ -144,7 +144,7 @@ def _is_running(own: Dataset, kind: str) -> bool:
 
 
 def key_of(own: Dataset, kind: str) -> str:
-    """A digest of what a look depends on: address, size and time of the files, and the codebook's levels."""
+    """A digest of what a look depends on: address, size and time of the files, and what the codebook says."""
     from understudy.studio.stored_books import load_book, tables_of
 
     address = own.data
@@ -155,7 +155,10 @@ def key_of(own: Dataset, kind: str) -> str:
             stat = each.stat()
             facts += [stat.st_size, stat.st_mtime_ns]
     if kind in _NEEDS_BOOK and own.codebook.is_file():
-        facts += [
-            [table, *(column.content for column in part.written)] for table, part in tables_of(load_book(own)).items()
-        ]
+        book = load_book(own)
+        parts = tables_of(book)
+        facts += [[table, *(column.content for column in part.written)] for table, part in parts.items()]
+        if kind == "rules":  # rules that the codebook has are not proposed: one that was taken back may be again
+            facts += [[rule.content for rule in part.constraints] for part in parts.values()]
+            facts += [rule.content for rule in getattr(book, "rules", ())]
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:32]
