@@ -86,6 +86,29 @@ def test_the_price_follows_the_slider_and_reads_no_row(tmp_path):
     assert not own.account.exists()  # looking changes nothing
 
 
+def test_the_search_for_an_epsilon_starts_from_the_controls_as_they_stand(tmp_path):
+    """The screen stays while they move, and only parts of it are put in place."""
+    small(tmp_path)
+    part = Visitor(tmp_path).get("/d/small/quote/price?epsilon=2.0&rows_about=4321&rows=60&method=laplace").text
+    fields = re.search(r'<div id="error-fields" hx-swap-oob="true">(.*?)</div>', part)[1]
+    assert 'name="rows_about" value="4321"' in fields and 'name="method" value="laplace"' in fields
+
+
+NO_PRICE = ["delta=0", "delta=-1", "delta=nan", "delta=inf", "delta=2", "epsilon=-1", "epsilon=nan", "rows=0",
+            "rows_about=0", "method=privbayes"]  # fmt: skip
+
+
+def test_what_has_no_price_is_told_on_the_whole_screen_too(tmp_path):
+    """The address of the screen follows the controls, so loading it anew asks for the same."""
+    small(tmp_path)
+    visitor = Visitor(tmp_path)
+    for words in NO_PRICE:
+        for screen in ("quote", "quote/price"):
+            answer = visitor.get(f"/d/small/{screen}?epsilon=1&rows=60&rows_about=200&{words}")
+            assert answer.status_code == 200 and "There is no price for this" in answer.text, words
+        assert 'id="controls"' in visitor.get(f"/d/small/quote?rows=60&{words}").text, "the way back is there"
+
+
 def test_an_error_that_is_named_finds_its_epsilon(tmp_path):
     small(tmp_path)
     visitor = Visitor(tmp_path)
