@@ -50,6 +50,8 @@ def find_look(own: Dataset, kind: str) -> Look:
     try:
         kept = json.loads((own.looks / f"{kind}.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
+        kept = None
+    if not isinstance(kept, dict) or not isinstance(kept.get("seen"), dict | None):
         return Look(kind=kind, is_running=running)
     return Look(
         kind=kind,
