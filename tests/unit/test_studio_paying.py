@@ -1,7 +1,9 @@
 """The screens that pay, look and publish, without a browser: one charge, the right order, two names."""
 
+import fcntl
 import html
 import io
+import json
 import re
 import shlex
 import time
@@ -493,6 +495,28 @@ def test_a_refusal_that_counts_rows_is_confidential(tmp_path):
     ended(own, nonce, JobState.REFUSED)
     told = visitor.get(f"/d/small/job/{nonce}").text
     assert "(1 rows)" in told and 'class="audience confidential"' in told
+
+
+def test_one_report_at_a_time(tmp_path):
+    """A report can take long: whoever comes back to the screen is led to it and starts no second one."""
+    own, visitor = small(tmp_path), Visitor(tmp_path)
+    tables.synthesize(
+        own.path("rows.csv"), own.codebook, 40, epsilon=1.0, delta=1e-6, out=private(own), method="marginals"
+    )
+    visitor.done("/d/small/report/board", {"limit-share_error": "0.05", "by": "Data access board"})
+    nonce = nonce_in(visitor.get("/d/small/report"))
+    folder = tmp_path / jobs.FOLDER / ("1" * 32)
+    folder.mkdir(parents=True)
+    (folder / jobs.REQUEST).write_text(json.dumps({"kind": "evaluate", "about": "small", "arguments": {}}))
+    with (folder / jobs.LOCK).open("wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # as the process that works holds it
+        shown = visitor.get("/d/small/report").text
+        assert "A report is being made right now" in shown and 'name="nonce"' not in shown
+        for sent in (nonce, "2" * 32):
+            answer = visitor.post("/d/small/report/1", {"nonce": sent, "risk": "none"})
+            assert answer.headers["location"] == f"/d/small/job/{'1' * 32}"
+    assert len(jobs.all_jobs(tmp_path)) == 1
+    assert nonce_in(visitor.get("/d/small/report")) != nonce
 
 
 def test_limits_stand_once_somebody_has_looked_whatever_became_of_the_page(tmp_path):

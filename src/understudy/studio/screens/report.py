@@ -54,6 +54,7 @@ def show(request: Request, dataset: str) -> Response:
         risks=RISKS,
         nonce="" if chosen is None else _number(chosen),
         account_there=own.account.is_file(),
+        making=_making(own),
     )
 
 
@@ -64,6 +65,12 @@ def _may_change(own: Dataset, known: list[Released]) -> bool:
     looks = releases.open_account(own.account).looks() if own.account.is_file() else []
     is_remembered = any(what == f"evaluation of {own.shown(known[0].folder)}" for _, what in looks)
     return not (is_remembered or known[0].report.is_file())
+
+
+def _making(own: Dataset) -> jobs.Job | None:
+    """The report that is being made right now, if any: nobody needs a second one beside it."""
+    known = jobs.all_jobs(own.root.folder, about=own.name)
+    return next((job for job in known if job.kind == "evaluate" and job.state is jobs.JobState.RUNNING), None)
 
 
 def _number(release: Released) -> str:
@@ -101,6 +108,8 @@ def open_report(request: Request, dataset: str, release: str) -> Response:
     if jobs.find(own.root.folder, nonce) is not None:
         return go(f"/d/{own.name}/job/{nonce}")
     _limits_first(own)
+    if (running := _making(own)) is not None:
+        return go(f"/d/{own.name}/job/{running.nonce}")
     if nonce != _number(chosen):
         raise ParameterError(words["changed"])
     if form.get("risk", "quick") not in RISKS:
