@@ -497,6 +497,24 @@ def test_a_refusal_that_counts_rows_is_confidential(tmp_path):
     assert "(1 rows)" in told and 'class="audience confidential"' in told
 
 
+def test_a_report_reads_the_data_as_the_codebook_says(tmp_path):
+    """Blanks behind values, or codes for missing: the codebook of the release knows its own rows only."""
+    own, visitor = small(tmp_path), Visitor(tmp_path)
+    rows = own.path("rows.csv")
+    rows.write_text(rows.read_text().replace("F,", "F  ,").replace("M,", "M  ,"))
+    reading = 'levels = ["F", "M"]\n\n[columns.reading]\nstrip = true'
+    own.codebook.write_text(own.codebook.read_text().replace('levels = ["F", "M"]', reading))
+    tables.synthesize(rows, own.codebook, 40, epsilon=1.0, delta=1e-6, out=private(own), method="marginals")
+    visitor.done("/d/small/report/board", {"limit-share_error": "0.05", "by": "Data access board"})
+    shown = visitor.get("/d/small/report")
+    assert "--codebook small/codebook.toml" in shown.text and "book=&#34;small/codebook.toml&#34;" in shown.text
+    visitor.post("/d/small/report/1", {"nonce": nonce_in(shown), "risk": "none"})
+    ended(own, nonce_in(shown))
+    assert "Data access board" in visitor.get("/d/small/report/1/page").text
+    own.codebook.write_text(own.codebook.read_text().replace("[0, 18, 65, 120]", "[0, 30, 120]"))
+    assert "--codebook" not in visitor.get("/d/small/report").text, "edited since: it is about another release"
+
+
 def test_one_report_at_a_time(tmp_path):
     """A report can take long: whoever comes back to the screen is led to it and starts no second one."""
     own, visitor = small(tmp_path), Visitor(tmp_path)
