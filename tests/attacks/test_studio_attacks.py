@@ -288,6 +288,43 @@ def test_a_broken_codebook_costs_its_screen_only(root, text):
     assert visitor.get("/").status_code == 200
 
 
+STRANGE = {
+    "dataset.toml": (b"x = ", b'data = "rows.csv"\ntable = 3\nrows_about = "x"\nholdout = 4\ntitle = [1]\n'),
+    "codebook.toml": (b"\xff\xfe\0",),
+    "draft.toml": (b"\xff\xfe\0",),
+    "t.account": (b"{}", b"\xff\0"),
+    "recipe.toml": (b"x = ", b'method = 3\nrows = "a"\n',
+                    b'method = "marginals"\nrows = -4\nepsilon = inf\ndelta = 0.0\n'),
+    "board.toml": (b"x = ", b'[limits]\nshare_error = "a"\n'),
+    "approvals.jsonl": (b"[]\n", b"\xff\n"),
+    "releases/1/manifest.json": (b"[]", b'{"created": 5, "method": [1], "guarantee": [3], "anonymity": 4}'),
+    "releases/\u00b2/manifest.json": (b"{}",),
+    ".looks/columns.json": (b"[]", b'{"seen": 3}'),
+    ".looks/candidates.json": (b"x", b'{"candidates": [1], "quasi": 4}'),
+    "pages.html": (b"\xff\xfe\0",),
+}  # fmt: skip
+"""Files of a data set as somebody may damage them."""
+SCREENS = ("data", "codebook", "codebook/column/0", "codebook/review", "codebook/rules", "codebook/attest",
+           "codebook/difference", "quote", "quote/price", "quote/error?error=0.1", "release", "report", "publish",
+           "publish/1", "publish/1/checked", "anonymise", "others")  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "content"), [(name, each) for name, all_of in STRANGE.items() for each in all_of])
+def test_a_damaged_file_is_told_in_a_sentence(root, name, content):
+    """Every screen answers: with what is there, or with what is wrong. None calls it a mistake of ours."""
+    own = with_dataset(root)
+    other = new_dataset(Root.at(root), "whole", title="The other one", data="../t.csv")
+    own.codebook.write_text('format = 1\n[[columns]]\nname = "sex"\nkind = "categorical"\nlevels = ["F", "M"]\n')
+    place = own.folder / name
+    place.parent.mkdir(exist_ok=True, parents=True)
+    place.write_bytes(content)
+    visitor = Visitor(root)
+    shelf = visitor.get("/")
+    assert shelf.status_code == 200 and other.title in shelf.text, "one data set costs no other"
+    for screen in SCREENS:
+        assert visitor.get(f"/d/t/{screen}").status_code < 500, screen
+
+
 def test_a_codebook_of_many_megabytes_is_refused(root):
     own = with_dataset(root)
     with own.path("codebook.toml").open("wb") as file:

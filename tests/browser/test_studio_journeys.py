@@ -112,9 +112,12 @@ def test_from_one_click_to_a_signed_release(root, people):
     first.page.wait_for_url("**/d/example/**")
     first.goto("/d/example/quote?rows=500&rows_about=500")
     clean(first)
+    what_was_chosen_stays(first.page)
     first.click("Open the account")
     first.wait("The account is open")
     clean(first)
+    account = releases.open_account(root.path("example", "example.account"))
+    assert account.epsilon == 10, "the cap that was chosen, although the slider moved"
     first.page.locator("#epsilon").focus()
     first.page.keyboard.press("ArrowRight")
     first.page.wait_for_url("**epsilon=1.05**")
@@ -148,6 +151,23 @@ def test_from_one_click_to_a_signed_release(root, people):
     second.goto("/d/example/publish")
     second.wait("charged")
     clean(second)
+
+
+def what_was_chosen_stays(page):
+    """The price is put in place anew while the controls move; what somebody opened or chose in it is not lost."""
+    page.get_by_text("How the price is split").click()
+    page.locator("input[name=epsilon][type=radio][value='10']").check()
+    page.fill("#rows_about", "600")
+    page.locator("#epsilon").focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_url("**rows_about=600**epsilon=1.05**")
+    page.get_by_text("2.86 times at most").first.wait_for()
+    assert page.locator("details", has_text="How the price is split").get_attribute("open") is not None
+    assert page.locator("input[name=epsilon][type=radio][value='10']").is_checked()
+    assert page.locator("#error-fields input[name=rows_about]").get_attribute("value") == "600", "for the error named"
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_url("**epsilon=1.0&**")
+    page.get_by_text("2.72 times at most").first.wait_for()
 
 
 def test_stays_of_people_two_tabs_pay_once_and_the_report(root, people):

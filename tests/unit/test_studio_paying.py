@@ -1,7 +1,9 @@
 """The screens that pay, look and publish, without a browser: one charge, the right order, two names."""
 
+import fcntl
 import html
 import io
+import json
 import os
 import re
 import shlex
@@ -86,6 +88,29 @@ def test_the_price_follows_the_slider_and_reads_no_row(tmp_path):
     nothing = visitor.get("/d/small/quote/price?epsilon=-1&rows=60")
     assert nothing.status_code == 200 and "There is no price for this" in nothing.text
     assert not own.account.exists()  # looking changes nothing
+
+
+def test_the_search_for_an_epsilon_starts_from_the_controls_as_they_stand(tmp_path):
+    """The screen stays while they move, and only parts of it are put in place."""
+    small(tmp_path)
+    part = Visitor(tmp_path).get("/d/small/quote/price?epsilon=2.0&rows_about=4321&rows=60&method=laplace").text
+    fields = re.search(r'<div id="error-fields" hx-swap-oob="true">(.*?)</div>', part)[1]
+    assert 'name="rows_about" value="4321"' in fields and 'name="method" value="laplace"' in fields
+
+
+NO_PRICE = ["delta=0", "delta=-1", "delta=nan", "delta=inf", "delta=2", "epsilon=-1", "epsilon=nan", "rows=0",
+            "rows_about=0", "method=privbayes"]  # fmt: skip
+
+
+def test_what_has_no_price_is_told_on_the_whole_screen_too(tmp_path):
+    """The address of the screen follows the controls, so loading it anew asks for the same."""
+    small(tmp_path)
+    visitor = Visitor(tmp_path)
+    for words in NO_PRICE:
+        for screen in ("quote", "quote/price"):
+            answer = visitor.get(f"/d/small/{screen}?epsilon=1&rows=60&rows_about=200&{words}")
+            assert answer.status_code == 200 and "There is no price for this" in answer.text, words
+        assert 'id="controls"' in visitor.get(f"/d/small/quote?rows=60&{words}").text, "the way back is there"
 
 
 def test_an_error_that_is_named_finds_its_epsilon(tmp_path):
@@ -483,6 +508,46 @@ def test_a_refusal_that_counts_rows_is_confidential(tmp_path):
     ended(own, nonce, JobState.REFUSED)
     told = visitor.get(f"/d/small/job/{nonce}").text
     assert "(1 rows)" in told and 'class="audience confidential"' in told
+
+
+def test_a_report_reads_the_data_as_the_codebook_says(tmp_path):
+    """Blanks behind values, or codes for missing: the codebook of the release knows its own rows only."""
+    own, visitor = small(tmp_path), Visitor(tmp_path)
+    rows = own.path("rows.csv")
+    rows.write_text(rows.read_text().replace("F,", "F  ,").replace("M,", "M  ,"))
+    reading = 'levels = ["F", "M"]\n\n[columns.reading]\nstrip = true'
+    own.codebook.write_text(own.codebook.read_text().replace('levels = ["F", "M"]', reading))
+    tables.synthesize(rows, own.codebook, 40, epsilon=1.0, delta=1e-6, out=private(own), method="marginals")
+    visitor.done("/d/small/report/board", {"limit-share_error": "0.05", "by": "Data access board"})
+    shown = visitor.get("/d/small/report")
+    assert "--codebook small/codebook.toml" in shown.text and "book=&#34;small/codebook.toml&#34;" in shown.text
+    visitor.post("/d/small/report/1", {"nonce": nonce_in(shown), "risk": "none"})
+    ended(own, nonce_in(shown))
+    assert "Data access board" in visitor.get("/d/small/report/1/page").text
+    own.codebook.write_text(own.codebook.read_text().replace("[0, 18, 65, 120]", "[0, 30, 120]"))
+    assert "--codebook" not in visitor.get("/d/small/report").text, "edited since: it is about another release"
+
+
+def test_one_report_at_a_time(tmp_path):
+    """A report can take long: whoever comes back to the screen is led to it and starts no second one."""
+    own, visitor = small(tmp_path), Visitor(tmp_path)
+    tables.synthesize(
+        own.path("rows.csv"), own.codebook, 40, epsilon=1.0, delta=1e-6, out=private(own), method="marginals"
+    )
+    visitor.done("/d/small/report/board", {"limit-share_error": "0.05", "by": "Data access board"})
+    nonce = nonce_in(visitor.get("/d/small/report"))
+    folder = tmp_path / jobs.FOLDER / ("1" * 32)
+    folder.mkdir(parents=True)
+    (folder / jobs.REQUEST).write_text(json.dumps({"kind": "evaluate", "about": "small", "arguments": {}}))
+    with (folder / jobs.LOCK).open("wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # as the process that works holds it
+        shown = visitor.get("/d/small/report").text
+        assert "A report is being made right now" in shown and 'name="nonce"' not in shown
+        for sent in (nonce, "2" * 32):
+            answer = visitor.post("/d/small/report/1", {"nonce": sent, "risk": "none"})
+            assert answer.headers["location"] == f"/d/small/job/{'1' * 32}"
+    assert len(jobs.all_jobs(tmp_path)) == 1
+    assert nonce_in(visitor.get("/d/small/report")) != nonce
 
 
 def test_limits_stand_once_somebody_has_looked_whatever_became_of_the_page(tmp_path):

@@ -13,7 +13,8 @@ from understudy.facade.book_edits import edit_column, set_person
 from understudy.facade.codebooks import load_codebook
 from understudy.studio.books import lines_of, progress_of
 from understudy.studio.guard import Form
-from understudy.studio.looks import find_look, keep_look, key_of
+from understudy.studio.looking import look
+from understudy.studio.looks import find_look, is_looking, keep_look, key_of
 from understudy.studio.screens.review import answers_of
 from understudy.studio.workspace import Root, new_dataset
 
@@ -230,7 +231,6 @@ def test_linked_tables_are_shown_and_attested(tmp_path):
 
 
 def test_the_first_rows_by_other_reading_options(tmp_path):
-    from understudy.studio.looking import look
 
     own = new_dataset(Root.at(tmp_path), "odd", data="../odd.txt?delimiter=;")
     (tmp_path / "odd.txt").write_text("a;b\n1;2\n")
@@ -275,7 +275,6 @@ def test_a_folder_of_linked_tables_is_looked_at_and_drafted(tmp_path):
     import pyarrow.csv
 
     import understudy as us
-    from understudy.studio.looking import look
 
     (tmp_path / "tables").mkdir()
     for name, table in us.datasets.histories(60, seed=1)._asdict().items():
@@ -294,8 +293,6 @@ def test_a_folder_of_linked_tables_is_looked_at_and_drafted(tmp_path):
 def test_a_database_below_the_root(tmp_path):
     import duckdb
 
-    from understudy.studio.looking import look
-
     with duckdb.connect(str(tmp_path / "study.duckdb")) as connection:
         connection.execute("CREATE TABLE visits AS SELECT 'F' AS sex, 3 AS age")
     own = new_dataset(Root.at(tmp_path), "visits", data="duckdb:///../study.duckdb", table="visits")
@@ -305,8 +302,6 @@ def test_a_database_below_the_root(tmp_path):
 def test_an_sqlite_file_by_its_address(tmp_path):
     import sqlite3
     from contextlib import closing
-
-    from understudy.studio.looking import look
 
     with closing(sqlite3.connect(tmp_path / "study.db")) as database, database:
         database.execute("CREATE TABLE visits (sex TEXT, age INTEGER)")
@@ -436,7 +431,6 @@ def test_the_options_of_an_address_that_nobody_asks_about_stay(tmp_path):
 
 
 def test_a_draft_is_headed_by_the_title_and_says_nothing_to_readers_about_drafting(own):
-    from understudy.studio.looking import look
 
     own.codebook.unlink()
     assert look(own, "draft")
@@ -456,3 +450,83 @@ def test_rules_that_are_there_are_not_offered_again(own):
     rule = '\n[[rules]]\nkind = "impossible"\nname = "r"\nsource = "s"\ncells = { sex = "M", age = "[0, 18)" }\n'
     own.codebook.write_text(BOOK + rule)
     assert "A pack" not in visitor.get("/d/stays/codebook/rules").text
+
+
+def test_a_rule_by_which_one_column_fixes_another_needs_its_public_table(tmp_path):
+    """A map that is read from the data takes the promise from every release, and nobody can vouch for it later."""
+    days = ("Mon", "Tue", "Wed", "Thu")
+    rows = [f"{days[number % 4]},{number % 4 + 1}" for number in range(400)]
+    (tmp_path / "stays.csv").write_text("\n".join(["day,number", *rows, ""]))
+    made = new_dataset(Root.at(tmp_path), "stays", data="../stays.csv")
+    column = '[[columns]]\nname = "{}"\nkind = "categorical"\nlevels = [{}]\n'
+    levels = (", ".join(f'"{day}"' for day in days), '"1", "2", "3", "4"')
+    made.codebook.write_text("format = 1\n" + "".join(map(column.format, ("day", "number"), levels)))
+    assert look(made, "rules")
+    (fixes, *_) = [one for one in find_look(made, "rules").seen["proposals"] if one["needs_map"]]
+    (tmp_path / "days.csv").write_text("a,b\n" + "".join(f"{day},{number}\n" for number, day in enumerate(days, 1)))
+    visitor, here = Visitor(tmp_path), "/d/stays/codebook/rules"
+    assert "--map" in visitor.get(here).text and f'name="map-{fixes["id"]}"' in visitor.get(here).text
+    signed = {"accept": fixes["id"], "by": "A. Meyer", "source": "the calendar"}
+    for file, sentence in (("", "name the public table"), ("../x.csv", "outside"), ("none.csv", "there is no file")):
+        refused = visitor.done(here, {**signed, f"map-{fixes['id']}": file}).text
+        assert sentence in refused and 'aria-invalid="true"' in refused and not is_looking(made)
+    assert load_codebook(made.codebook).constraints == ()
+    named = "days.csv" if fixes["columns"] == ["day", "number"] else "numbers.csv"
+    (tmp_path / "numbers.csv").write_text("b,a\n" + "".join(f"{k},{day}\n" for k, day in enumerate(days, 1)))
+    visitor.done(here, {**signed, f"map-{fixes['id']}": named})
+    visitor.wait("stays")
+    assert find_look(made, "accepted").problem == ""
+    book = load_codebook(made.codebook)
+    (rule,) = book.constraints
+    assert rule.kind == "determines" and rule.attestation.by == "A. Meyer" and book.is_public
+
+
+def test_words_for_a_codebook_in_which_only_a_rule_waits(own):
+    """No column waits any more, so nobody is sent to vouch for columns."""
+    vouched = '[columns.attestation]\nby = "A. Meyer"\nsource = "form 7"\non = 2024-05-01\n'
+    rule = '\n[[constraints]]\nkind = "impossible"\norigin = "drafted"\ncells = { sex = "M", age = "[0, 18)" }\n'
+    own.codebook.write_text(BOOK.replace('origin = "drafted"\n', 'origin = "drafted"\n' + vouched) + rule)
+    visitor = Visitor(own.root.folder)
+    attest = visitor.get("/d/stays/codebook/attest").text
+    assert "Rules without a source" in attest and "0 entries" not in attest
+    assert "Every column is vouched for; a rule" in visitor.get("/").text
+    keep_look(own, "columns", key_of(own, "columns"), seen={"questions": [], "counts": {}, "faults": []})
+    assert "Every column is vouched for. What remains" in visitor.get("/d/stays/codebook").text
+
+
+def test_a_whole_path_below_the_root_is_taken_as_one_from_the_root_on(tmp_path, own):
+    """It is what a file manager copies."""
+    visitor = Visitor(tmp_path)
+    visitor.done("/new", {"other": f"{tmp_path}/stays.csv", "name": "copied"})
+    assert visitor.root.dataset("copied").declared["data"] == "../stays.csv"
+    visitor.wait("copied")
+    assert find_look(visitor.root.dataset("copied"), "rows").problem == ""
+    visitor.done("/d/stays/data/holdout", {"holdout": f"{tmp_path}/none.csv"})
+    assert own.root.dataset("stays").holdout is None
+
+
+@pytest.mark.parametrize("broken", ["data = ", "format = 99\n", "x = " + "[" * 5000])
+def test_a_broken_declaration_costs_its_card_only(tmp_path, own, broken):
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "dataset.toml").write_text(broken)
+    visitor = Visitor(tmp_path)
+    shelf = visitor.get("/")
+    assert shelf.status_code == 200 and "Stays 2024" in shelf.text and "dataset.toml" in shelf.text
+    answer = visitor.get("/d/other/data")
+    assert answer.status_code == 422 and "dataset.toml" in answer.text
+
+
+def test_a_folder_that_is_called_like_a_page_is_none(own):
+    own.path("answer.html").mkdir()
+    assert Visitor(own.root.folder).get("/d/stays/others").status_code == 200
+
+
+def test_a_rule_that_was_taken_back_can_be_found_again(own):
+    """The codebook had it when the data were looked at, so it is not among the proposals that are kept."""
+    rule = '\n[[constraints]]\nkind = "impossible"\norigin = "drafted"\ncells = { sex = "M", age = "[0, 18)" }\n'
+    own.codebook.write_text(BOOK + rule)
+    keep_look(own, "rules", key_of(own, "rules"), seen={"proposals": [], "packs": []})
+    visitor, here = Visitor(own.root.folder), "/d/stays/codebook/rules"
+    assert "Look for rules" not in visitor.get(here).text
+    own.codebook.write_text(BOOK)
+    assert "Look for rules" in visitor.get(here).text

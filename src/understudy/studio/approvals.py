@@ -29,7 +29,7 @@ def approvals_of(release: Released) -> list[Approval]:
     """Those that count: of this release as it is, one for each person, oldest first."""
     place, digest = release.own.path(FILE), release.digest
     found: dict[str, Approval] = {}
-    for line in place.read_text(encoding="utf-8").splitlines() if place.is_file() else ():
+    for line in place.read_bytes().splitlines() if place.is_file() else ():
         try:
             told = json.loads(line)
             written = told.get("format", FORMAT)

@@ -128,8 +128,9 @@ def _accepted(own: Dataset) -> Any:
     from understudy.facade.reviews import rules
 
     given = _given(own, "accepted")
+    maps = {(first, second): file for first, second, file in given.pop("maps")}
     with changing(own):
-        rules(own.codebook, own.data, table=table_of(own), **given)
+        rules(own.codebook, own.data, table=table_of(own), maps=maps, **given)
 
 
 def _parted(own: Dataset) -> Any:

@@ -50,6 +50,8 @@ def find_look(own: Dataset, kind: str) -> Look:
     try:
         kept = json.loads((own.looks / f"{kind}.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
+        kept = None
+    if not isinstance(kept, dict) or not isinstance(kept.get("seen"), dict | None):
         return Look(kind=kind, is_running=running)
     return Look(
         kind=kind,
@@ -144,7 +146,7 @@ def _is_running(own: Dataset, kind: str) -> bool:
 
 
 def key_of(own: Dataset, kind: str) -> str:
-    """A digest of what a look depends on: address, size and time of the files, and the codebook's levels."""
+    """A digest of what a look depends on: address, size and time of the files, and what the codebook says."""
     from understudy.studio.stored_books import load_book, tables_of
 
     address = own.data
@@ -155,7 +157,10 @@ def key_of(own: Dataset, kind: str) -> str:
             stat = each.stat()
             facts += [stat.st_size, stat.st_mtime_ns]
     if kind in _NEEDS_BOOK and own.codebook.is_file():
-        facts += [
-            [table, *(column.content for column in part.written)] for table, part in tables_of(load_book(own)).items()
-        ]
+        book = load_book(own)
+        parts = tables_of(book)
+        facts += [[table, *(column.content for column in part.written)] for table, part in parts.items()]
+        if kind == "rules":  # rules that the codebook has are not proposed: one that was taken back may be again
+            facts += [[rule.content for rule in part.constraints] for part in parts.values()]
+            facts += [rule.content for rule in getattr(book, "rules", ())]
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:32]

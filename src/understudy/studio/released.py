@@ -80,9 +80,15 @@ def all_releases(own: Dataset) -> list[Released]:
         for place in own.releases.iterdir()
         if (place / MANIFEST).is_file() and not place.name.startswith(".") and not place.is_symlink()
     ]
-    return sorted(found, key=lambda one: (one.name.isdigit(), int(one.name) if one.name.isdigit() else 0, one.name))[
-        ::-1
-    ]
+    return sorted(found, key=lambda one: (_is_number(one.name), _number_of(one.name), one.name))[::-1]
+
+
+def _is_number(name: str) -> bool:
+    return name.isascii() and name.isdigit()
+
+
+def _number_of(name: str) -> int:
+    return int(name) if _is_number(name) else 0
 
 
 def find_release(own: Dataset, name: str) -> Released:
@@ -95,7 +101,5 @@ def find_release(own: Dataset, name: str) -> Released:
 
 def next_name(own: Dataset) -> str:
     """The next number; folders of jobs that never finished are passed over too."""
-    used = (
-        [int(place.name) for place in own.releases.iterdir() if place.name.isdigit()] if own.releases.is_dir() else []
-    )
+    used = [_number_of(place.name) for place in own.releases.iterdir()] if own.releases.is_dir() else []
     return str(max(used, default=0) + 1)

@@ -9,6 +9,7 @@ import os
 import re
 import tomllib
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -204,8 +205,10 @@ class Dataset:
 
     @property
     def title(self) -> str:
-        """What people call it."""
-        return str(self.declared.get("title") or self.name)
+        """What people call it; screens that tell what is wrong with its file need a title too."""
+        with suppress(ParameterError):
+            return str(self.declared.get("title") or self.name)
+        return self.name
 
     @property
     def data(self) -> str:
@@ -215,7 +218,7 @@ class Dataset:
     @property
     def table(self) -> str | None:
         """The table in a database."""
-        return self.declared.get("table") or None
+        return str(self.declared.get("table") or "") or None
 
     @property
     def holdout(self) -> str | None:
@@ -314,7 +317,7 @@ def read_toml(place: Path) -> dict[str, Any]:
     """A small file of ours; whoever broke it is told where."""
     try:
         return tomllib.loads(place.read_text(encoding="utf-8-sig"))
-    except (OSError, ValueError) as reason:
+    except (OSError, ValueError, RecursionError) as reason:
         raise ParameterError(texts("workspace")["unreadable"].format(file=str(place), why=reason)) from None
 
 

@@ -59,8 +59,12 @@ def _weighed(own: Dataset) -> dict[str, Any]:
     place = own.path(".looks", FILE)
     if not place.is_file() or place.stat().st_mtime < own.codebook.stat().st_mtime:
         return {}
-    found = json.loads(place.read_text(encoding="utf-8"))
-    return found if isinstance(found, dict) else {}
+    try:
+        found = json.loads(place.read_text(encoding="utf-8"))
+        is_ours = all(isinstance(one, dict) for one in found["candidates"]) and isinstance(found["quasi"], list)
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+    return found if is_ours else {}
 
 
 def _number(own: Dataset) -> str:

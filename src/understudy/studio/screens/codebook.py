@@ -100,8 +100,8 @@ def difference(request: Request, dataset: str) -> Response:
     from understudy.facade.book_edits import difference as compare
 
     own = dataset_of(request, dataset)
-    after = own.codebook.read_text(encoding="utf-8-sig") if own.codebook.is_file() else ""
-    before = own.draft.read_text(encoding="utf-8-sig") if own.draft.is_file() else after
+    after = own.codebook.read_text(encoding="utf-8-sig", errors="replace") if own.codebook.is_file() else ""
+    before = own.draft.read_text(encoding="utf-8-sig", errors="replace") if own.draft.is_file() else after
     book = own.shown(own.path("codebook.toml"))
     draft = own.shown(own.draft)
     same = Equivalent(

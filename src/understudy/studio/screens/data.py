@@ -57,7 +57,8 @@ def make(request: Request) -> Response:
     words = form["other"] or form["file"]
     _checked(root, words, "other" if form["other"] else "")
     name = form["name"] or _name_from(words)
-    own = new_dataset(root, name, title=form["title"], data=_from_its_folder(words), table=form["table"])
+    data = _from_its_folder(words, root)
+    own = new_dataset(root, name, title=form["title"], data=data, table=form["table"])
     start_look(own, "rows")
     return go(f"/d/{own.name}/data")
 
@@ -66,16 +67,23 @@ def _has_match(pattern: str) -> bool:
     return bool(glob(pattern))  # noqa: PTH207 - as the sources match it
 
 
-def _from_its_folder(words: str) -> str:
+def _from_its_folder(words: str, root: Root) -> str:
     """An address as ``dataset.toml`` writes it: files are named from the folder of the data set on.
 
-    >>> _from_its_folder("a/b.csv"), _from_its_folder("duckdb:///b.duckdb"), _from_its_folder("spark://host:7077")
-    ('../a/b.csv', 'duckdb:///../b.duckdb', 'spark://host:7077')
+    Whoever copies a path out of another program gives a whole one, which begins at the top.
+
+    >>> root = Root(Path("/r"))
+    >>> _from_its_folder("a/b.csv", root), _from_its_folder("/r/a/b.csv?sheet=2", root)
+    ('../a/b.csv', '../a/b.csv?sheet=2')
+    >>> _from_its_folder("duckdb:////r/b.duckdb", root), _from_its_folder("spark://host:7077", root)
+    ('duckdb:///../b.duckdb', 'spark://host:7077')
     """
     scheme, found, rest = words.partition("://")
-    if not found:
-        return f"../{words}"
-    return f"{scheme}:///../{rest.removeprefix('/')}" if scheme in DATABASE_FILES else words
+    if found and scheme not in DATABASE_FILES:
+        return words
+    path, question, options = (rest.removeprefix("/") if found else words).partition("?")
+    below = root.relative(root.path(path)) if Path(path).is_absolute() else path
+    return f"{f'{scheme}:///' if found else ''}../{below}{question}{options}"
 
 
 def _name_from(words: str) -> str:
@@ -225,7 +233,7 @@ def holdout(request: Request, dataset: str) -> Response:
     address = _checked(own.root, named, "holdout")
     if address == own.data:
         raise FieldError("holdout", words["same"])
-    own.declare(holdout=_from_its_folder(named))
+    own.declare(holdout=_from_its_folder(named, own.root))
     say(request, words["set"].format(place=named))
     return go(f"/d/{own.name}/data")
 

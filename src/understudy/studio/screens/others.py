@@ -109,7 +109,9 @@ def _pages(own: Dataset) -> list[str]:
     below = [place for place in own.folder.iterdir() if place.is_dir() and place.name not in OWN_FOLDERS]
     found = [page for place in (own.folder, *below) if not place.is_symlink() for page in place.glob("*.html")]
     return sorted(
-        str(place.relative_to(own.folder)) for place in found if not place.is_symlink() and _audience_of(place)
+        str(place.relative_to(own.folder))
+        for place in found
+        if place.is_file() and not place.is_symlink() and _audience_of(place)
     )
 
 

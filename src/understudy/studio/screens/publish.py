@@ -48,8 +48,8 @@ def _line(one: Released) -> dict[str, Any]:
     facts = one.manifest
     return {
         "name": one.name,
-        "created": facts.get("created", ""),
-        "method": facts.get("method", ""),
+        "created": str(facts.get("created", "")),
+        "method": str(facts.get("method", "")),
         "signed": one.is_signed,
         "lacking": approvals.missing(one),
         "approved": [approval.person for approval in approvals.approvals_of(one)],

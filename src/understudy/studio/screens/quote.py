@@ -142,7 +142,7 @@ def _shown(own: Dataset, plan: Plan) -> dict[str, Any]:
     try:
         made = plans.offer(own, plan)
     except UnderstudyError as reason:
-        return {"fault": plain_fault(reason)}
+        return {"fault": plain_fault(reason), "linked": is_linked(own)}
     words = texts("quote")
     quote, account, forecast = made.quote, made.account, made.quote.forecast
     beliefs = [(before, after) for before in BELIEFS if (after := outlooks.belief_after(quote.total, before))]

@@ -2,20 +2,22 @@
 
 import json
 import shlex
+from pathlib import Path
 from typing import Any
 
 from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from understudy.errors import ParameterError
+from understudy.errors import ParameterError, UnderstudyError
 from understudy.facade import boards, releases
+from understudy.facade.codebooks import load_any
 from understudy.studio import jobs, plans, released
 from understudy.studio.forms import FieldError
 from understudy.studio.frame import Audience, Equivalent, dataset_of, download, go, page, say, stored_page
 from understudy.studio.guard import form_of, session_of
 from understudy.studio.released import Released
-from understudy.studio.stored_books import is_linked, load_book, table_of
+from understudy.studio.stored_books import is_linked, load_book, one_book, table_of
 from understudy.studio.texts import texts
 from understudy.studio.workspace import Dataset, private_folder
 
@@ -54,6 +56,7 @@ def show(request: Request, dataset: str) -> Response:
         risks=RISKS,
         nonce="" if chosen is None else _number(chosen),
         account_there=own.account.is_file(),
+        making=_making(own),
     )
 
 
@@ -64,6 +67,12 @@ def _may_change(own: Dataset, known: list[Released]) -> bool:
     looks = releases.open_account(own.account).looks() if own.account.is_file() else []
     is_remembered = any(what == f"evaluation of {own.shown(known[0].folder)}" for _, what in looks)
     return not (is_remembered or known[0].report.is_file())
+
+
+def _making(own: Dataset) -> jobs.Job | None:
+    """The report that is being made right now, if any: nobody needs a second one beside it."""
+    known = jobs.all_jobs(own.root.folder, about=own.name)
+    return next((job for job in known if job.kind == "evaluate" and job.state is jobs.JobState.RUNNING), None)
 
 
 def _number(release: Released) -> str:
@@ -101,6 +110,8 @@ def open_report(request: Request, dataset: str, release: str) -> Response:
     if jobs.find(own.root.folder, nonce) is not None:
         return go(f"/d/{own.name}/job/{nonce}")
     _limits_first(own)
+    if (running := _making(own)) is not None:
+        return go(f"/d/{own.name}/job/{running.nonce}")
     if nonce != _number(chosen):
         raise ParameterError(words["changed"])
     if form.get("risk", "quick") not in RISKS:
@@ -115,6 +126,7 @@ def open_report(request: Request, dataset: str, release: str) -> Response:
         "account": own.shown(own.account) if own.account.is_file() else None,
         "target": form.get("target") or None,
         "table": table_of(own),
+        "book": None if (book := _reading_book(own, chosen)) is None else own.shown(book),
         "risk": form.get("risk", "quick"),
         "board": own.shown(own.path(BOARD)),
     }
@@ -181,6 +193,24 @@ def report_file(request: Request, dataset: str, release: str) -> Response:
     return download(chosen.report, audience=Audience.CONFIDENTIAL, name=f"{own.name}-{chosen.name}-report.html")
 
 
+def _reading_book(own: Dataset, release: Released) -> Path | None:
+    """The codebook of the data set, where it says how values are read: a release's own knows its own rows alone.
+
+    It has to be the same codebook otherwise; one that was edited since is about another release.
+    """
+    if is_linked(own) or not own.codebook.is_file():
+        return None
+    book = one_book(own)
+    if book.plain == book:
+        return None
+    try:
+        released = load_any(release.file("codebook.toml"))
+    except (UnderstudyError, OSError):
+        return None
+    same = [column.content for column in getattr(released, "columns", ())]
+    return own.codebook if same == [column.content for column in book.plain.columns] else None
+
+
 def _equivalent(own: Dataset, release: Released | None, target: str = "", risk: str = RISKS[0]) -> Equivalent:
     data, _ = plans.source_words(own)
     table, named = plans.table_words(own)
@@ -193,8 +223,11 @@ def _equivalent(own: Dataset, release: Released | None, target: str = "", risk: 
         spelled.append(("holdout", own.root.spelled(own.holdout)))
     spelled += [("target", target)] if target else []
     spelled += [("risk", risk)] if risk != RISKS[0] and not is_linked(own) else []
+    if (book := _reading_book(own, chosen)) is not None:
+        spelled.append(("codebook", own.shown(book)))
     flags = "".join(f" --{name} {shlex.quote(words)}" for name, words in spelled)
-    words = "".join(f", {name}={json.dumps(words, ensure_ascii=False)}" for name, words in spelled)
+    named_so = [("book" if name == "codebook" else name, words) for name, words in spelled]
+    words = "".join(f", {name}={json.dumps(words, ensure_ascii=False)}" for name, words in named_so)
     call = "evaluate_linked" if is_linked(own) else "evaluate"
     fixing = () if own.path(BOARD).is_file() else _board_words(own)
     return Equivalent(

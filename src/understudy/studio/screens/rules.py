@@ -10,11 +10,12 @@ from understudy.errors import ParameterError
 from understudy.studio.changes import changing, check_number, number_of
 from understudy.studio.forms import FieldError
 from understudy.studio.frame import Audience, Equivalent, dataset_of, go, page, say
-from understudy.studio.guard import form_of, session_of
+from understudy.studio.guard import Form, form_of, session_of
 from understudy.studio.looks import find_look, is_looking, start_look
 from understudy.studio.plans import table_words
-from understudy.studio.stored_books import load_book, tables_of
+from understudy.studio.stored_books import is_linked, load_book, tables_of
 from understudy.studio.texts import texts
+from understudy.studio.workspace import Dataset, OutsideRootError
 
 router = APIRouter()
 _MOST = 60
@@ -34,18 +35,22 @@ def show(request: Request, dataset: str) -> Response:
     ]
     path, data = own.shown(own.path("codebook.toml")), own.root.spelled(own.data)
     table, named = table_words(own)
+    seen = look.seen or {}
+    fixing = next((one["columns"] for one in seen.get("proposals", ()) if one["needs_map"]), None)
+    mapped = () if fixing is None or is_linked(own) else _map_words(path, *fixing)
     same = Equivalent(
         commands=(
             f"understudy codebook rules {path} --data {quote_word(data)}{table}",
             f"understudy codebook rules {path} --data {quote_word(data)}{table} --accept ID --by NAME --from SOURCE",
+            *mapped[:1],
         ),
         python=(
             "import understudy as us",
             f'us.rules("{path}", {data!r}{named}).proposals',
             f'us.rules("{path}", {data!r}{named}, accept=["ID"], by="NAME", source="SOURCE")',
+            *mapped[1:],
         ),
     )
-    seen = look.seen or {}
     return page(
         request,
         "codebook",
@@ -60,6 +65,8 @@ def show(request: Request, dataset: str) -> Response:
         present=present,
         proposals=seen.get("proposals", [])[:_MOST],
         found=len(seen.get("proposals", ())),
+        files=[own.root.relative(path) for path in own.root.row_files() if path.suffix.lower() == ".csv"],
+        may_map=has_book and not is_linked(own),
         packs=[pack for pack in seen.get("packs", ()) if not {*pack["rules"]} <= {rule["words"] for rule in present}],
         looking=is_looking(own),
         trouble=[found.problem for kind in ("accepted",) if (found := find_look(own, kind)).problem],
@@ -80,12 +87,50 @@ def accept(request: Request, dataset: str) -> Response:
         raise ParameterError(words["none_chosen"])
     if lacking := [name for name in ("by", "source") if not form[name]]:
         raise FieldError(lacking[0], words["no_source"])
+    maps = _maps(own, form, chosen)
     session_of(request).called = form["by"]
     if packs:  # public rules: no row is read
         with changing(own):
             rules(own.codebook, packs=packs, by=form["by"], source=form["source"])
     if chosen:
-        given = {"accept": chosen, "by": form["by"], "source": form["source"]}
-        start_look(own, "accepted", "rules", given=given)
+        mapped = {name for name, *_ in maps}
+        given = {"accept": [name for name in chosen if name not in mapped], "maps": [one[1:] for one in maps]}
+        start_look(own, "accepted", "rules", given={**given, "by": form["by"], "source": form["source"]})
     say(request, words["taken"].format(n=len(chosen) + len(packs)))
     return go(f"/d/{own.name}/codebook/rules")
+
+
+def _maps(own: Dataset, form: Form, chosen: list[str]) -> list[tuple[str, str, str, str]]:
+    """Chosen rules by which one column fixes another: id, the two columns, and the public table that says how.
+
+    Without the table the map would be read from the data, and no release could promise anything any more.
+    """
+    words = texts("codebook")["rules"]
+    found = []
+    for proposal in (find_look(own, "rules").seen or {}).get("proposals", ()):
+        name, needs = proposal["id"], proposal["needs_map"]
+        if name not in chosen or not needs:
+            continue
+        if is_linked(own):
+            raise ParameterError(words["map_linked"])
+        field = f"map-{name}"
+        if not (file := form[field]):
+            raise FieldError(field, words["no_map"].format(words=proposal["words"]))
+        try:
+            place = own.root.path(file)
+        except OutsideRootError as reason:
+            raise FieldError(field, str(reason)) from None
+        if not place.is_file():
+            raise FieldError(field, texts("data")["new"]["no_file"].format(file=file[:200]))
+        first, second = proposal["columns"]
+        found.append((name, first, second, str(place)))
+    return found
+
+
+def _map_words(book: str, first: str, second: str) -> tuple[str, str]:
+    """How the public table of the first such rule is named, by command and in Python."""
+    pair = f"{first}={second}=TABLE.csv"
+    return (
+        f"understudy codebook rules {book} --map {quote_word(pair)} --by NAME --from SOURCE",
+        f'us.rules("{book}", maps={{({first!r}, {second!r}): "TABLE.csv"}}, by="NAME", source="SOURCE")',
+    )

@@ -74,6 +74,7 @@ def card_of(own: Dataset, root: Root) -> Card:
     from understudy.facade.shelves import attestations
 
     try:
+        own.declared  # noqa: B018 - whoever broke it is told here
         budget = open_account(own.account).summary() if own.account.is_file() else None
         releases = [_line(one) for one in reversed(all_releases(own))]
         attested = list(attestations(load_book(own))) if own.codebook.is_file() else []
