@@ -175,8 +175,8 @@ def _answered(book: Path) -> Callable[[Path], Any]:
 
 def _releases(place: Path, release: Path) -> list[Target]:
     from understudy.evaluate.rumap.journal import Journal
-    from understudy.histories.model_file import load_histories
-    from understudy.release.reading import read_manifest_file
+    from understudy.histories.model_file import is_histories, load_histories
+    from understudy.release.reading import first_table, read_manifest_file
     from understudy.synth.model_file import load_model
     from understudy.trees.examples import diabetes_example
     from understudy.trees.model_file import read_model
@@ -196,15 +196,19 @@ def _releases(place: Path, release: Path) -> list[Target]:
         opened = Journal(folder, settings)
         return opened.ordered(opened.runs)
 
+    def drawn_from(path: Path) -> Any:
+        return load_histories(path) if is_histories(path) else load_model(path)
+
     return [
         Target("manifest", manifest, mixed(of_json), read_manifest_file, 60, "fuzzed/manifest.json"),
+        Target("manifest beside an answer", manifest, mixed(of_json), first_table, 30, "compared/manifest.json"),
         Target("manifest as recipe", manifest, mixed(of_json), _recipe_of_folder, 60, "fuzzed/manifest.json",
                named=False),
         Target("verified manifest", manifest, of_json, _beside(release, "manifest.json", us.verify), 10,
                "verified/manifest.json"),
         Target("verified table", (release / "synthetic.parquet").read_bytes(), of_bytes,
                _beside(release, "synthetic.parquet", us.verify), 6, "table/synthetic.parquet"),
-        Target("model", model, mixed(of_zip), load_model, 60, "fuzzed.us"),
+        Target("model", model, mixed(of_zip), drawn_from, 60, "fuzzed.us"),
         Target("model of histories", histories, mixed(of_zip), load_histories, 3, "fuzzed.us"),
         Target("score", score.read_bytes(), mixed(_rechecked), lambda path: read_model(path, b"0" * 32), 40,
                "score.us"),
@@ -276,7 +280,7 @@ def _other_folders(place: Path) -> list[Target]:
 def _recipe_of_folder(folder: Path) -> Any:
     from understudy.facade.tables import read_recipe
 
-    return read_recipe(folder / "manifest.json").recipe(BOOK, 10)
+    return read_recipe(folder).recipe(BOOK, 10)
 
 
 def of_json_line(content: bytes, rng: random.Random) -> bytes:
