@@ -246,7 +246,8 @@ def _other_folders(place: Path) -> list[Target]:
 
     us.answer(place / "data.parquet", place / "book.toml", "count by sex", epsilon=1.0, out=place / "answer")
     terms = {"rows": 5, "method": "laplace"}
-    plan = {"format": 1, "release": "r", "terms": terms}
+    remembered = {"parents": {"age": ["sex"]}, "people": [3, 4], "shares": [[2, 3]]}
+    plan = {"format": 1, "release": "r", "terms": terms, **remembered}
     age = Integer(name="age", edges=tuple(map(Fraction, (0, 40, 120))), shape="measured", pieces=4)
     measured = Codebook(columns=(age,))
     pieces = CountTable.sparse((age.fine.name,), (age.fine.size,), np.array([[0], [2]]), np.array([5, 7]))
