@@ -37,6 +37,7 @@ COMMANDS = (
     ("rumap",),
     ("diagnose",),
     ("anonymize", "run"),
+    ("anonymize", "weigh"),
     ("anonymize", "risk"),
     ("anonymize", "verify"),
     ("anonymize", "report"),

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute
 import pyarrow.csv
 import pyarrow.parquet
 
@@ -254,6 +255,13 @@ def _other_folders(place: Path) -> list[Target]:
     write_details(Details(pieces=(pieces,)), place / "details.npz")
     earlier = Path(__file__).parents[1] / "upgrades" / "version_0_1_0"
 
+    confidential = TABLE.filter(pa.compute.not_equal(TABLE["sex"], "?"))  # its codebook knows no missing sex
+
+    def reported(folder: Path) -> Any:
+        page = folder.with_suffix(".html")  # beside the folder: it speaks of the confidential table
+        page.unlink(missing_ok=True)
+        return us.report_anonymity(confidential, folder, earlier / "book.toml", page)
+
     def planned(folder: Path) -> None:
         with Workshop(folder.with_name(folder.stem), terms):
             pass
@@ -265,6 +273,8 @@ def _other_folders(place: Path) -> list[Target]:
 
     return [
         target("anonymised manifest", earlier / "anonymized", verify_anonymized, 6),
+        target("anonymised manifest at risk", earlier / "anonymized", us.measure_risk, 6),
+        target("anonymised manifest in a report", earlier / "anonymized", reported, 6),
         target("manifest of flows", earlier / "flows", read_release, 3),
         target("manifest to infer from", earlier / "marginals", open_release, 20),
         target("reported manifest", earlier / "laplace", lambda folder: find_release(str(folder)), 6),

@@ -87,11 +87,10 @@ ANONYMIZED = cases(
 ) + cases(
     "anonymize weigh",
     ("no codebook", "@data|--k|5", MISTAKE, ("codebook", "-c")),
-    ("k 1", "@data|-c|@book|--k|1", MISTAKE, ("`k`", "1")),
+    ("k 1", "@data|-c|@book|--k|1", MISTAKE, ("--k", "1")),
     ("k missing", "@data|-c|@book", MISTAKE, ("--k",)),
     ("suppression 2", "@data|-c|@book|--k|5|--suppression|2", MISTAKE, ("suppression", "2")),
     ("quasi unknown", "@data|-c|@book|--k|5|--quasi|nobody", MISTAKE, ("nobody",)),
-    ("table missing", "gone.csv|-c|@book|--k|5", MISTAKE, ("gone.csv",)),
 ) + cases(
     "anonymize verify",
     ("missing", "gone", MISTAKE, ("'gone'",)),

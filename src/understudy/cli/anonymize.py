@@ -152,7 +152,7 @@ def weigh(
         shown.add_column(head)
     for way, one in weighed.items():
         figures = (one.detail_lost, one.suppressed, one.highest, one.mean)
-        told = [looks.spelled_share(figure) for figure in figures] if not one.why_not else [one.why_not]
+        told = [looks.spelled_share(figure) for figure in figures if figure is not None] or [one.why_not]
         shown.add_row(_demand(dict(way)), *told)
     wrote = [] if output is None else [f"wrote {output} {NOT_FOR_RELEASE}"]
     tell([{**dict(way), "outcome": one} for way, one in weighed.items()], [shown, *wrote], json=json)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from understudy.errors import ParameterError
 from understudy.extras import need
-from understudy.files import refuse_special
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -61,6 +60,7 @@ def require_service() -> None:
 
 def _database(database: str | None) -> str:
     """From the argument, which may hold no password; the environment; a file that it names; or the default."""
+    from understudy.files import refuse_special
     from understudy.service.store import DEFAULT_DATABASE, without_password
 
     if database is not None:
