@@ -275,6 +275,8 @@ def _other_folders(place: Path) -> list[Target]:
         target("anonymised manifest", earlier / "anonymized", verify_anonymized, 6),
         target("anonymised manifest at risk", earlier / "anonymized", us.measure_risk, 6),
         target("anonymised manifest in a report", earlier / "anonymized", reported, 6),
+        Target("measured flows", (earlier / "flows" / "flows.parquet").read_bytes(), of_bytes,
+               _beside(earlier / "flows", "flows.parquet", _mapped), 2, "measured-flows/flows.parquet"),
         target("manifest of flows", earlier / "flows", read_release, 3),
         target("manifest to infer from", earlier / "marginals", open_release, 20),
         target("reported manifest", earlier / "laplace", lambda folder: find_release(str(folder)), 6),
@@ -286,6 +288,17 @@ def _other_folders(place: Path) -> list[Target]:
                lambda path: read_details(measured, path), 60, "fuzzed.npz"),
         Target("plan", json.dumps(plan).encode(), mixed(of_json), planned, 60, "plan.unfinished/plan.json"),
     ]  # fmt: skip
+
+
+def _mapped(folder: Path) -> Any:
+    """What a map shows of the measurements of a release of flows."""
+    from understudy.commute.mapping import map_levels
+    from understudy.commute.measured import packed_measurements
+    from understudy.commute.packing import Pack
+    from understudy.commute.released import read_release
+
+    made = read_release(folder)
+    return packed_measurements(Pack(), made, map_levels(made.places))
 
 
 def _recipe_of_folder(folder: Path) -> Any:
