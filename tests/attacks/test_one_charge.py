@@ -1,6 +1,8 @@
 """One charge, one set of bytes: tries to see more than was paid for by failing, dying, copying or looking twice."""
 
 import inspect
+import json
+import os
 import shutil
 
 import pyarrow.parquet as pq
@@ -254,6 +256,37 @@ def test_what_lies_in_a_folder_without_its_plan_is_not_sold_at_another_price(dat
         synthesize_parts(data, book, cheap, **work)
     plan.write_bytes(kept)
     assert synthesize_parts(data, book, dear, **work).manifest.total.epsilon > 5
+
+
+def test_a_damaged_folder_of_an_unfinished_release_is_refused_in_words(data, book, tmp_path):
+    """What recipes remember in the plan, and pipes and damage in the place of receipts."""
+    work = {"rows": 40, "part_rows": 10, "out": tmp_path / "out"}
+    patched = killed_at(Point.COMMITTED)
+    try:
+        with pytest.raises(Killed):
+            synthesize_parts(data, book, make_recipe("pegs", alpha=1.0), **work)
+    finally:
+        patched.undo()
+    folder = tmp_path / "out.unfinished"
+    plan, receipt = folder / "plan.json", next((folder / "receipts").iterdir())
+    kept, kept_receipt = json.loads(plan.read_text()), receipt.read_bytes()
+    assert kept["parents"]
+    parents = [("parents", damaged) for damaged in (5, [5], {"a": 5}, {"a": [5]})]
+    for name, damaged in (*parents, ("people", {"a": 5}), ("shares", [5])):
+        plan.write_text(json.dumps({**kept, name: damaged}))
+        with pytest.raises(ReleaseError, match=r"plan\.json.*remove the folder"):
+            synthesize_parts(data, book, make_recipe("pegs", alpha=1.0), **work)
+    plan.write_text(json.dumps(kept))
+    receipt.unlink()
+    os.mkfifo(receipt)
+    with pytest.raises(ReleaseError, match="a named pipe"):
+        synthesize_parts(data, book, make_recipe("pegs", alpha=1.0), **work)
+    receipt.unlink()
+    for damaged in (b"[" * 100_000, b"5", b'{"number": {}}', kept_receipt[:9]):  # its part is drawn anew
+        receipt.write_bytes(damaged)
+        with Workshop(tmp_path / "out", kept["terms"]) as workshop:
+            assert len(workshop.receipts()) == 3
+    assert verify(synthesize_parts(data, book, make_recipe("pegs", alpha=1.0), **work).folder).is_valid
 
 
 def test_tables_that_were_perturbed_at_another_price_are_not_drawn_from(data, book, roomy, tmp_path):

@@ -176,8 +176,8 @@ def _answered(book: Path) -> Callable[[Path], Any]:
 
 def _releases(place: Path, release: Path) -> list[Target]:
     from understudy.evaluate.rumap.journal import Journal
-    from understudy.histories.model_file import load_histories
-    from understudy.release.reading import read_manifest_file
+    from understudy.histories.model_file import is_histories, load_histories
+    from understudy.release.reading import first_table, read_manifest_file
     from understudy.synth.model_file import load_model
     from understudy.trees.examples import diabetes_example
     from understudy.trees.model_file import read_model
@@ -197,15 +197,19 @@ def _releases(place: Path, release: Path) -> list[Target]:
         opened = Journal(folder, settings)
         return opened.ordered(opened.runs)
 
+    def drawn_from(path: Path) -> Any:
+        return load_histories(path) if is_histories(path) else load_model(path)
+
     return [
         Target("manifest", manifest, mixed(of_json), read_manifest_file, 60, "fuzzed/manifest.json"),
+        Target("manifest beside an answer", manifest, mixed(of_json), first_table, 30, "compared/manifest.json"),
         Target("manifest as recipe", manifest, mixed(of_json), _recipe_of_folder, 60, "fuzzed/manifest.json",
                named=False),
         Target("verified manifest", manifest, of_json, _beside(release, "manifest.json", us.verify), 10,
                "verified/manifest.json"),
         Target("verified table", (release / "synthetic.parquet").read_bytes(), of_bytes,
                _beside(release, "synthetic.parquet", us.verify), 6, "table/synthetic.parquet"),
-        Target("model", model, mixed(of_zip), load_model, 60, "fuzzed.us"),
+        Target("model", model, mixed(of_zip), drawn_from, 60, "fuzzed.us"),
         Target("model of histories", histories, mixed(of_zip), load_histories, 3, "fuzzed.us"),
         Target("score", score.read_bytes(), mixed(_rechecked), lambda path: read_model(path, b"0" * 32), 40,
                "score.us"),
@@ -243,7 +247,8 @@ def _other_folders(place: Path) -> list[Target]:
 
     us.answer(place / "data.parquet", place / "book.toml", "count by sex", epsilon=1.0, out=place / "answer")
     terms = {"rows": 5, "method": "laplace"}
-    plan = {"format": 1, "release": "r", "terms": terms}
+    remembered = {"parents": {"age": ["sex"]}, "people": [3, 4], "shares": [[2, 3]]}
+    plan = {"format": 1, "release": "r", "terms": terms, **remembered}
     age = Integer(name="age", edges=tuple(map(Fraction, (0, 40, 120))), shape="measured", pieces=4)
     measured = Codebook(columns=(age,))
     pieces = CountTable.sparse((age.fine.name,), (age.fine.size,), np.array([[0], [2]]), np.array([5, 7]))
@@ -270,6 +275,8 @@ def _other_folders(place: Path) -> list[Target]:
         target("anonymised manifest", earlier / "anonymized", verify_anonymized, 6),
         target("anonymised manifest at risk", earlier / "anonymized", us.measure_risk, 6),
         target("anonymised manifest in a report", earlier / "anonymized", reported, 6),
+        Target("measured flows", (earlier / "flows" / "flows.parquet").read_bytes(), of_bytes,
+               _beside(earlier / "flows", "flows.parquet", _mapped), 2, "measured-flows/flows.parquet"),
         target("manifest of flows", earlier / "flows", read_release, 3),
         target("manifest to infer from", earlier / "marginals", open_release, 20),
         target("reported manifest", earlier / "laplace", lambda folder: find_release(str(folder)), 6),
@@ -283,10 +290,21 @@ def _other_folders(place: Path) -> list[Target]:
     ]  # fmt: skip
 
 
+def _mapped(folder: Path) -> Any:
+    """What a map shows of the measurements of a release of flows."""
+    from understudy.commute.mapping import map_levels
+    from understudy.commute.measured import packed_measurements
+    from understudy.commute.packing import Pack
+    from understudy.commute.released import read_release
+
+    made = read_release(folder)
+    return packed_measurements(Pack(), made, map_levels(made.places))
+
+
 def _recipe_of_folder(folder: Path) -> Any:
     from understudy.facade.tables import read_recipe
 
-    return read_recipe(folder / "manifest.json").recipe(BOOK, 10)
+    return read_recipe(folder).recipe(BOOK, 10)
 
 
 def of_json_line(content: bytes, rng: random.Random) -> bytes:

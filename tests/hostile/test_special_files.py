@@ -19,6 +19,8 @@ from understudy.cli.app import main
 from understudy.codebook import Categorical, Codebook
 from understudy.errors import UnderstudyError
 from understudy.privacy.account import Account
+from understudy.sources.kinds import WORKBOOK, ZIP, file_kind
+from understudy.sources.same import refuse_same
 from understudy.synth.model_file import load_model
 
 
@@ -279,3 +281,41 @@ def test_what_a_damaged_file_does_to_our_code_is_a_sentence(text):
     ours = compile(text, str(Path(us.__file__).with_name("read.py")), "exec")
     with pytest.raises(DataError, match="copy it"), loading("x", "the file", remedy="copy it.", error=DataError):
         exec(ours, {"Codebook": Codebook})
+
+
+def bombed(path: Path, name: str, others: dict[str, bytes]) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for one, inside in (others | {name: bytes(80_000_000)}).items():
+            archive.writestr(one, inside)
+    assert path.stat().st_size < 200_000
+    return path
+
+
+def test_what_tells_the_kind_of_an_archive_is_bounded(tmp_path):
+    """Looked at before anybody reads the table: 80 MB in some ten kB."""
+    zipped = bombed(tmp_path / "data.zip", "mimetype", {"data.csv": b"sex\nF\n"})
+    workbook = bombed(tmp_path / "data.xlsx", "docProps/core.xml", {"xl/workbook.xml": b"<x/>"})
+    tracemalloc.start()
+    assert file_kind(zipped) == ZIP and file_kind(workbook) == WORKBOOK
+    with pytest.raises(UnderstudyError, match="unpack to more than 4 MiB"):
+        us.open(workbook, BOOK)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 20_000_000
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_data_behind_other_words_are_never_waited_for(place, targets, tmp_path, alarm, kind):
+    """Whether a public table is the confidential one is asked before either is opened; patterns are followed."""
+    assert targets
+    data, other = tmp_path / "data.csv", tmp_path / "other.csv"
+    for path in (data, other):
+        os.mkfifo(path) if kind == "pipe" else path.symlink_to("/dev/zero")
+    for public in (other, place / "data.csv"):
+        refuse_same(data, public, "a prior")
+        refuse_same(public, data, "a prior")
+    for address in (tmp_path / "*.csv", f"{data}?delimiter=;"):  # no path of a file, but it leads to one
+        with pytest.raises(UnderstudyError, match="only plain files"):
+            us.open(str(address), BOOK)
+    with pytest.raises(UnderstudyError):
+        us.answer(data, BOOK, "count", epsilon=1.0, release=place / "release")

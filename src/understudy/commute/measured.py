@@ -12,7 +12,8 @@ from understudy.commute.levels import PLACE, Level
 from understudy.commute.packing import Pack
 from understudy.commute.released import ReleasedCommutes
 from understudy.commute.reliability import invented_of_all, invented_of_drawn
-from understudy.errors import DataError
+from understudy.errors import DataError, ReleaseError
+from understudy.loading import loader
 
 LODES_GROUPS = {
     "SA01": "29 or younger", "SA02": "30 to 54", "SA03": "55 or older",
@@ -29,7 +30,12 @@ def packed_measurements(pack: Pack, made: ReleasedCommutes, levels: Sequence[Lev
     """
     if not (made.folder / FLOWS).is_file():
         return {"errors": None, "invented": None, "characteristics": None}
-    flows, totals = (_columns(made.folder / name) for name in (FLOWS, TOTALS))
+    return _packed(made.folder, pack, made, levels)
+
+
+@loader("the release", remedy="take the folder again from where it was published.", error=ReleaseError)
+def _packed(folder: Path, pack: Pack, made: ReleasedCommutes, levels: Sequence[Level]) -> dict[str, Any]:
+    flows, totals = (_columns(folder / name) for name in (FLOWS, TOTALS))
     pairs, homes = {}, {}
     for level in levels:
         number = {code: area for area, code in enumerate(level.codes)}

@@ -104,12 +104,11 @@ def answer(
 def _table_of(release: Any) -> Any:
     """What carries the provenance of a release."""
     from understudy.release import Release
-    from understudy.release.reading import read_manifest_file, tables_of
+    from understudy.release.reading import first_table
 
     if isinstance(release, Release):
         return release.table
-    place = Path(release)
-    return tables_of(place, read_manifest_file(place))[0]
+    return first_table(Path(release))
 
 
 def quote_answer(

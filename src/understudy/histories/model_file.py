@@ -36,6 +36,7 @@ def write_histories(model: HistoriesModel, path: Path, *, commit: Commit | None)
     return new_file(path, _packed(model), what="the model", commit=commit)
 
 
+@loader("the model", remedy="copy it again from its source.", error=ReleaseError)
 def is_histories(path: str | Path) -> bool:
     """Whether a model file holds linked tables; a file that is no model is left to whoever reads it."""
     try:

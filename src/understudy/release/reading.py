@@ -55,6 +55,12 @@ def tables_of(place: Path, manifest: Mapping[str, Any]) -> list[Path]:
     return parts or [place / TABLE_NAMES[made_of(manifest)]]
 
 
+@loader("the release", remedy="take the folder again from where it was published.", error=ReleaseError)
+def first_table(place: Path) -> Path:
+    """The table in a folder or its first part: each says of itself what it is."""
+    return tables_of(place, read_manifest_file(place))[0]
+
+
 def shown_tables(place: Path, manifest: Mapping[str, Any], book: Codebook | LinkedCodebook) -> list[ShownTable]:
     """The tables as the page of the release shows them; a codebook of linked tables has one for each of them."""
     if isinstance(book, LinkedCodebook):

@@ -30,7 +30,7 @@ import pyarrow.parquet
 from understudy.codebook import Codebook
 from understudy.codec import from_plain, to_plain
 from understudy.errors import ReleaseError
-from understudy.files import Access, make_folder, open_lock, remove_folder, settle, write_file
+from understudy.files import Access, make_folder, open_lock, refuse_special_in, remove_folder, settle, write_file
 from understudy.loading import loading
 from understudy.privacy.transaction import Claim
 from understudy.release.closing import close_folder
@@ -44,6 +44,12 @@ PARTS = "synthetic"
 """Folder of the parts of one table inside a release."""
 _PART = re.compile(r"part-[0-9]{5,}-[0-9a-f]{32}\.parquet")
 FORMAT = 1
+_REMEMBERED: Mapping[str, Any] = {
+    "parents": Mapping[str, Sequence[str]],
+    "people": Sequence[int],
+    "shares": Sequence[Sequence[int]],
+}
+"""What recipes write into a plan and read back, each in its shape: :meth:`Workshop.remember`."""
 
 
 def part_names(files: Iterable[str], folders: Sequence[str] = (PARTS,)) -> list[str]:
@@ -159,10 +165,14 @@ class Workshop:
         with loading(
             path, "the plan", remedy="remove the folder: what it was charged stays charged.", error=ReleaseError
         ):
+            refuse_special_in(self.folder)
             self.plan = json.loads(path.read_text(encoding="utf-8"))
             theirs = dict(self.plan["terms"])
             if not isinstance(self.plan["release"], str):
                 raise ValueError("it names no release")
+            for name, shape in _REMEMBERED.items():
+                if self.plan.get(name) is not None:
+                    from_plain(shape, self.plan[name])
         differs = sorted(name for name in {*theirs, *self._terms} if theirs.get(name) != self._terms.get(name))
         if differs or self.plan.get("format") != FORMAT:
             raise ReleaseError(
@@ -221,7 +231,7 @@ class Workshop:
         for path in sorted(self.receipts_folder.glob("part-*.json")):
             try:
                 receipt = from_plain(Receipt, json.loads(path.read_text(encoding="utf-8")))
-            except (OSError, ValueError, TypeError, KeyError):
+            except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError):
                 continue
             if receipt.number not in receipts and all(path.is_file() for path in self._digests(receipt)):
                 receipts[receipt.number] = receipt

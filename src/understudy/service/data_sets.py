@@ -25,7 +25,7 @@ from understudy.privacy.guarantees import ApproxDP, Neighbours, PureDP
 from understudy.privacy.provenance import InputRole, Provenance
 from understudy.privacy.quote import Quote
 from understudy.privacy.transaction import still_owed
-from understudy.release.reading import read_manifest_file, tables_of
+from understudy.release.reading import first_table
 from understudy.service.amounts import Amount
 from understudy.service.projects import NAME
 from understudy.sources import open_source
@@ -135,7 +135,7 @@ class DataSet:
     def _compared(self) -> dict[InputRole, Provenance]:
         if self.release is None:
             return {}
-        table = tables_of(self.release, read_manifest_file(self.release))[0]
+        table = first_table(self.release)
         return {InputRole.COMPARED: public_provenance(table, InputRole.COMPARED, confidential=self.address)}
 
     def check_rows(self) -> None:

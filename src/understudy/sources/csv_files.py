@@ -21,6 +21,7 @@ from typing import Any
 
 from understudy.codebook import FileReading
 from understudy.errors import DataError
+from understudy.files import refuse_special
 
 DELIMITERS = (",", ";", "\t", "|")
 PLAIN_FILE = FileReading()
@@ -55,7 +56,8 @@ def is_compressed(path: Path) -> bool:
 
 
 def open_bytes(path: Path) -> gzip.GzipFile | io.BufferedReader:
-    """The content of a plain or gzipped file."""
+    """The content of a plain or gzipped file; anything else would be waited for, or read for ever."""
+    refuse_special(path, follow=True)
     return gzip.GzipFile(path) if is_compressed(path) else path.open("rb")
 
 

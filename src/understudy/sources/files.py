@@ -17,6 +17,7 @@ from urllib.parse import parse_qsl
 from understudy.codebook import FileReading
 from understudy.codebook.labels import ColumnLabels
 from understudy.errors import DataError
+from understudy.files import refuse_special
 from understudy.loading import loader
 from understudy.sources import databases, kinds
 from understudy.sources.addresses import file_address, parse_address
@@ -381,6 +382,7 @@ def find_files(address: str) -> list[Path]:
         raise DataError(f"there is no file {address!r}; check the path.")
     for path in paths:
         try:
+            refuse_special(path, follow=True)
             path.open("rb").close()
         except OSError as reason:
             raise DataError(

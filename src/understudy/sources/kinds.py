@@ -40,6 +40,10 @@ _READ = (
 )
 
 
+_HEAD = 4096
+"""Bytes that tell what a file is; the rest may unpack to any size."""
+
+
 def file_kind(path: Path) -> str:
     """One of the kinds above; what is none of them is refused."""
     named = _BY_NAME.get(suffix_of(path))
@@ -63,7 +67,7 @@ def suffix_of(path: Path) -> str:
     return (path.with_suffix("").suffix if is_compressed(path) else path.suffix).lower()
 
 
-def _head(path: Path, size: int = 4096) -> bytes:
+def _head(path: Path, size: int = _HEAD) -> bytes:
     try:
         with open_bytes(path) as data:
             return data.read(size)
@@ -87,7 +91,10 @@ def _in_zip(path: Path) -> str:
             names = set(archive.namelist())
             if any(name.startswith("xl/") for name in names):
                 return WORKBOOK
-            return WORKBOOK if "mimetype" in names and b"spreadsheet" in archive.read("mimetype") else ZIP
+            if "mimetype" not in names:
+                return ZIP
+            with archive.open("mimetype") as said:
+                return WORKBOOK if b"spreadsheet" in said.read(_HEAD) else ZIP
     except (zipfile.BadZipFile, RuntimeError, NotImplementedError, OSError):
         return WORKBOOK if _BY_NAME.get(path.suffix.lower()) == WORKBOOK else ZIP
 

@@ -15,6 +15,7 @@ from understudy.errors import DataError
 MARK_LINE = "understudy:"
 DATA_SHEET, LABEL_SHEET = "data", "labels"
 """The sheets of a workbook that a release wrote."""
+_PROPERTIES, _MOST_BYTES = "docProps/core.xml", 1 << 22
 _COMMENT = re.compile(rb"<dc:description>" + MARK_LINE.encode() + rb"([A-Za-z0-9+/=\s]*)</dc:description>")
 
 
@@ -22,7 +23,12 @@ def mark_in_workbook(path: Path) -> bytes:
     """The mark of a workbook; empty where it has none."""
     try:
         with zipfile.ZipFile(path) as archive:
-            found = _COMMENT.search(archive.read("docProps/core.xml"))
+            if archive.getinfo(_PROPERTIES).file_size > _MOST_BYTES:  # it could hide a mark, or fill the memory
+                raise DataError(
+                    f"the properties of the workbook {str(path)!r} unpack to more than {_MOST_BYTES >> 20} MiB, as no "
+                    "program writes them; save the table as .csv or .parquet."
+                )
+            found = _COMMENT.search(archive.read(_PROPERTIES))
     except (zipfile.BadZipFile, KeyError, OSError, RuntimeError, NotImplementedError):
         return b""
     return b"" if found is None else _decoded(found[1])

@@ -11,6 +11,7 @@ import tomlkit
 
 from understudy.codebook import Codebook
 from understudy.errors import ParameterError, RefusalError
+from understudy.files import refuse_special_in
 from understudy.loading import loader
 from understudy.parameters import ROWS, from_words, name_file, options_of, shown_value
 from understudy.privacy.guarantees import Neighbours
@@ -114,7 +115,9 @@ def remade(method: str, parameters: Mapping[str, Any]) -> Recipe:
 def read_words(path: str | Path) -> dict[str, Any]:
     """What a recipe file in TOML, or the manifest of a release, says; names as Python spells them."""
     place = Path(path)
-    place = place / "manifest.json" if place.is_dir() else place
+    if place.is_dir():
+        refuse_special_in(place)  # others may have filled it: a pipe would be read for ever
+        place = place / "manifest.json"
     try:
         text = place.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as reason:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from understudy.errors import DataError
+from understudy.files import refuse_special
 from understudy.sources.engines.kind import Engine
 
 _ABOUT = {"kind", "bench", "dialect", "file_database"}
@@ -44,6 +45,7 @@ def engine_of_file(path: str) -> Engine | None:
     place = Path(path)
     candidates = [engine for engine in engines().values() if engine.file_start is not None]
     try:
+        refuse_special(place, follow=True)  # a pipe would be waited for; whoever reads it says what it is
         with place.open("rb") as data:
             head = data.read(32)
     except (OSError, ValueError):
