@@ -92,3 +92,17 @@ def test_formulas_are_mathml(site):
         shown = (site / "methods" / f"{path.stem}.html").read_text(encoding="utf-8")
         assert shown.count('<math xmlns="http://www.w3.org/1998/Math/MathML" display="block"') == written, path.name
         assert "$$" not in shown and "merror" not in shown, path.name
+
+
+def skipped(text: str) -> list[str]:
+    """Headings more than one step below the one before: whoever listens to a page goes from heading to heading."""
+    headings = re.findall(r"^(#+) (.+)$", re.sub(r"^(```|~~~).*?^\1", "", text, flags=re.MULTILINE | re.DOTALL), re.M)
+    depths = [0, *(len(marks) for marks, _ in headings)]
+    return [words for (marks, words), before in zip(headings, depths, strict=False) if len(marks) > before + 1]
+
+
+def test_headings_skip_no_step():
+    """The long test asks axe about every built page; this finds the commonest fault while one writes."""
+    assert skipped("# a\n### b\n## c\n```\n#### d\n```\n") == ["b"]
+    found = {path.name: skipped(path.read_text(encoding="utf-8")) for path in (ROOT / "docs").rglob("*.md")}
+    assert len(found) > 100 and not {page: words for page, words in found.items() if words}
