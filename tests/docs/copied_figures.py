@@ -81,7 +81,12 @@ def record() -> list[Copy]:
         Copy(page, ["| count 91 tables ... # MiB"], "record", [f"{HUGE} x 13:", " count ... clock, # MiB"]),
         Copy(page, ["| draw and write rows ... # MiB"], "record", [f"{HUGE} x 13:", " draw ... clock, # MiB"]),
         Copy(page, ["Counting took # of the processor time"], "record", [f"{HUGE} x 13:", counting]),
-        Copy(page, ["(bar 1.8; # at 10 million rows"], "record", [f"{SMALL} x 13:", counting]),
+        Copy(
+            page,
+            ["At 10 million rows that run missed the first bar, #, for two reasons"],
+            "record",
+            [f"{SMALL} x 13:", counting],
+        ),
         Copy(page, ["drawing and writing # times"], "record", [f"{HUGE} x 13:", drawing]),
         Copy(page, ["Table and release take # GiB"], "record", [f"{HUGE} x 13:", "disk: table # GiB"]),
         Copy(page, ["Table and release take # GiB"], "record", [f"{HUGE} x 13:", "release # GiB"]),

@@ -18,7 +18,7 @@ from understudy.errors import CodebookError
 from understudy.evaluate.risk.neighbours import nearest, scale_of
 from understudy.evaluate.values import values_of
 from understudy.mechanisms.stream import Stream
-from understudy.sources.reading_guesses import Found, with_codes
+from understudy.sources.reading_guesses import GuessedReading, with_codes
 from understudy.trees.features import Feature
 from understudy.trees.questions import questions_of
 
@@ -64,7 +64,7 @@ def test_what_cannot_be_a_special_code(special: tuple[str, ...]) -> None:
 
 def test_a_doubt_about_a_code_is_told_once() -> None:
     """A draft guesses from some values and again from all of them, with the doubts that it had."""
-    once = with_codes(Found(), ["N"])
+    once = with_codes(GuessedReading(), ["N"])
     assert len(once.doubts) == 1 and with_codes(replace(once, special=()), ["N"]) == once
 
 

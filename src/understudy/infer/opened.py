@@ -23,7 +23,6 @@ from understudy.release.folders import digest_of
 from understudy.release.measurements import MEASUREMENTS, Measurements, read_measurements
 from understudy.release.reading import read_manifest_file, tables_of
 from understudy.release.release import CODEBOOK
-from understudy.release.verify import refuse_other_promise
 
 Floats = npt.NDArray[np.float64]
 
@@ -197,7 +196,6 @@ def open_release(release: Release | str | Path) -> OpenedRelease:
                 raise RefusalError(
                     "linked tables carry no measurements to infer from yet; give a release of one table."
                 )
-            refuse_other_promise(folder.place, facts)
             folder.refuse_changed(folder.place / CODEBOOK)
             book = Codebook.load(folder.place / CODEBOOK)
             path = folder.place / MEASUREMENTS
