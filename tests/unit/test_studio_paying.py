@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import pytest
 from studio_visitor import Visitor
 
-from understudy.facade import codebooks, outlooks, releases, tables
+from understudy.facade import codebooks, methods, outlooks, releases, tables
 from understudy.studio import approvals, jobs, plans, publishing
 from understudy.studio.jobs import JobState
 from understudy.studio.released import find_release
@@ -446,6 +446,54 @@ def test_methods_ask_for_the_public_numbers_that_they_need(tmp_path):
     assert plans.saved_plan(own).numbers == (("public_rows", 5000),)
     assert "--method privbayes --epsilon 1.0 --public-rows 5000" in page and "public_rows=5000" in page
     assert 'name="privbayes.public_rows" min="2" value="5000"' in visitor.get("/d/small/quote").text
+
+
+def reasons_in(page):
+    """What the screen says of each method for this codebook and these numbers."""
+    found = re.findall(r'<span id="why-([\w-]+)"[^>]*>(.*?)</span>', page.text)
+    return {name: html.unescape(re.sub("<[^>]+>", "", why)) for name, why in found}
+
+
+def test_every_method_has_a_reason_of_its_own(tmp_path):
+    """It follows from the codebook and from the public numbers, also while the controls move."""
+    own, visitor = small(tmp_path), Visitor(tmp_path)
+    asked = "epsilon=0.8&rows=60&rows_about=200"
+    told = reasons_in(visitor.get(f"/d/small/quote?{asked}"))
+    assert list(told) == [one["name"] for one in plans.offered_methods()]
+    assert len(set(told.values())) == len(told) and all(told.values())
+    assert "3 pairs of 3" in told["marginals"], "the recommended one has a reason for this codebook too"
+    assert "12 combinations for about 200 records, few enough" in told["sba"] and "withheld" in told["sba"]
+    assert "few enough" in told["laplace"] and "delta is 0" in told["laplace"]
+    for name in ("pegs", "pmi", "marginal-bootstrap", "pegs-rs"):
+        assert "60 rows" in told[name] and "epsilon of 0.8" in told[name]
+    assert "holds only with conditions" in told["sbhg"] and "conditions" not in told["sbhg-gauss"]
+    assert "“Number of records, publicly known”" in told["privbayes"]
+    assert "Rows of each chain" in told["pegs-rs"] and "Columns that each" not in told["sbhg"], "it has a value"
+
+    moved = "epsilon=2&rows=70&rows_about=9&method=privbayes"
+    part = reasons_in(visitor.get(f"/d/small/quote/price?{moved}"))
+    assert "12 combinations, more than the about 9 records" in part["sba"] and "noise fills" in part["laplace"]
+    assert "70 rows share one epsilon of 2." in part["pegs"] and "public number first" in part["privbayes"]
+    named = reasons_in(visitor.get(f"/d/small/quote/price?{moved}&privbayes.public_rows=500"))
+    assert "public number" not in named["privbayes"] and "public number" in named["pegs-rs"]
+
+    assert "People have up to" not in visitor.get("/d/small/quote").text
+    wide = "".join(
+        f'\n[[columns]]\nname = "c{number}"\nkind = "integer"\nedges = [{", ".join(map(str, range(41)))}]\n'
+        for number in range(8)
+    )
+    person = '\n[[columns]]\nname = "person"\nkind = "text"\nrole = "identifier"\n\n[unit]\nid = "person"\ncap = 4\n'
+    own.codebook.write_text(own.codebook.read_text() + wide + person)
+    page = visitor.get(f"/d/small/quote?{asked}")
+    assert "more than a billion combinations" in reasons_in(page)["sba"] and "People have up to 4 records" in page.text
+
+
+def test_a_claim_that_is_not_true_is_told_with_what_to_take_instead(monkeypatch):
+    from dataclasses import replace
+
+    recipe = methods.synthesis_methods()["pegs"]
+    monkeypatch.setattr(recipe, "facts", replace(recipe.facts, sound="unsound", instead="marginals"))
+    assert "unsound" in methods.method_reasons("pegs", SimpleNamespace(cells=4), rows_about=10)
 
 
 def test_one_release_at_a_time(tmp_path, monkeypatch):
