@@ -9,7 +9,7 @@ from studio_visitor import Visitor
 
 from understudy.codebook import LinkedCodebook
 from understudy.facade import demo, releases, tables
-from understudy.facade.book_edits import edit_column, set_cap
+from understudy.facade.book_edits import edit_column, remove_rule, set_cap
 from understudy.facade.linked import declare_tables
 from understudy.studio import jobs
 from understudy.studio.books import lines_of
@@ -65,6 +65,48 @@ def test_a_cap_that_changes_has_to_be_attested_again(book):
     changed = LinkedCodebook.load(book)
     assert changed.table("stays").cap == 5 and changed.unattested == ("[stays]",)
     assert "# the wards of the house" in book.read_text()
+
+
+RULES = """
+# of one table
+[[tables.patients.constraints]]
+kind = "impossible"
+cells = { sex = "F", born = "A" }
+
+[[tables.stays.constraints]]
+kind = "impossible"
+cells = { ward = "A", from = "A" }
+
+# across
+[[rules]]
+kind = "impossible"
+[rules.cells]
+"patients.sex" = ["M"]
+"stays.ward" = ["B"]
+"""
+MORE = '\n[[tables.{0}.columns]]\nname = "{1}"\nkind = "categorical"\nlevels = ["A", "B"]\n'
+
+
+def test_a_rule_of_linked_tables_is_taken_back_where_it_stands(tmp_path):
+    """Those that one table has for itself, and those across tables."""
+    own = new_dataset(Root.at(tmp_path), "linked", title="Linked", data="files")
+    own.codebook.write_text(BOOK + MORE.format("patients", "born") + MORE.format("stays", "from") + RULES)
+    before, visitor, here = own.codebook.read_text(), Visitor(tmp_path), "/d/linked/codebook/rules"
+    taken = r'name="shown" value="(\w+)"><input type="hidden" name="table" value="(\w*)"><button name="rule" value="([^"]+)"'
+    forms = re.findall(taken, visitor.get(here).text)
+    assert [table for _, table, _ in forms] == ["patients", "stays", ""]
+    for number, (_, table, rule) in enumerate(forms):
+        shown = re.search(r'name="shown" value="(\w+)"', visitor.get(here).text)[1]
+        visitor.done(f"{here}/back", {"shown": shown, "table": table, "rule": rule})
+        book = LinkedCodebook.load(own.codebook)
+        kept = [*(len(one.book.constraints) for one in book.tables), len(book.rules)]
+        assert kept == [int(place > number) for place in range(3)]
+        text = own.codebook.read_text()
+        assert "# the wards of the house" in text and ("# across" in text) == (number < 2) and "# of one" not in text
+    for _ in forms:
+        visitor.done("/d/linked/codebook/undo")
+    assert own.codebook.read_text() == before
+    assert remove_rule(own.codebook, LinkedCodebook.load(own.codebook).rules[0].title).rules == ()
 
 
 def test_one_table_is_split_edited_attested_and_priced(tmp_path):
