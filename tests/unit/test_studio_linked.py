@@ -216,7 +216,8 @@ def untidy(own):
             (tidy / folder).mkdir(exist_ok=True)
             (tidy / folder / place.name).write_text(text)
             text = text.replace('"F"', '"F  "').replace('"M"', '"M  "').replace('"?"', '"99"')
-            place.write_text(re.sub(r"(\d{4})-(\d\d)-(\d\d)", r"\3.\2.\1", text))
+            text = re.sub(r"(\d{4})-(\d\d)-(\d\d)", r"\3.\2.\1", text)
+            place.write_text(text.replace(",", ";") if name == "stays" else text)
     plain = own.codebook.read_text().replace('levels = ["home", "care"', 'missing = "?"\nlevels = ["care"')
     (tidy / "codebook.toml").write_text(plain)
     assert 'missing = "?"' in plain
@@ -227,7 +228,7 @@ def untidy(own):
     ):
         assert plain.count(line) == 1
         plain = plain.replace(line, f"{line}\n{reading}\n")
-    own.codebook.write_text(plain)
+    own.codebook.write_text(f'{plain}\n[tables.stays.file]\ndelimiter = ";"\n')
     return tidy
 
 
