@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shlex
+import threading
 import time
 import zipfile
 from types import SimpleNamespace
@@ -151,6 +152,57 @@ def test_two_tabs_pay_once_and_an_old_tab_does_not_pay_at_all(tmp_path):
     told = visitor.get(f"/d/small/job/{nonce}/events")
     assert "event: progress" in told.text and told.text.rstrip().endswith("event: end\ndata: end")
     assert job.request["commands"][1].startswith("understudy synth small/rows.csv -c small/codebook.toml --epsilon 0.5")
+
+
+def test_two_tabs_that_pay_at_the_same_instant_are_charged_once(tmp_path, monkeypatch):
+    """Both have passed every check before either starts: what decides is one folder that can be made only once."""
+    own, visitor = small(tmp_path), Visitor(tmp_path)
+    planned(visitor)
+    nonce, csrf = nonce_in(visitor.get("/d/small/release")), visitor.csrf
+    together, real = threading.Barrier(4, timeout=60), jobs.start
+
+    def started(*words, **more):
+        together.wait()
+        return real(*words, **more)
+
+    monkeypatch.setattr(jobs, "start", started)
+    answers = []
+
+    def press():
+        form = {"nonce": nonce, "confirm": "small"}
+        answers.append(visitor.post("/d/small/release", form, csrf=csrf, came_from="/d/small/release"))
+
+    tabs = [threading.Thread(target=press) for _ in range(4)]
+    for tab in tabs:
+        tab.start()
+    for tab in tabs:
+        tab.join()
+    assert [answer.headers["location"] for answer in answers] == [f"/d/small/job/{nonce}"] * 4
+    ended(own, nonce)
+    assert [job.nonce for job in jobs.all_jobs(own.root.folder)] == [nonce]
+    (charge,) = releases.open_account(own.account).history()
+    assert charge.state.value == "committed" and [place.name for place in own.releases.iterdir()] == ["1"]
+
+
+def test_a_tab_that_is_overtaken_while_it_pays_is_led_to_the_same_work(tmp_path, monkeypatch):
+    """The other one pays while this one looks whether anybody has: it is told of one payment, not refused."""
+    own, visitor = small(tmp_path), Visitor(tmp_path)
+    planned(visitor)
+    form = {"nonce": nonce_in(visitor.get("/d/small/release")), "confirm": "small"}
+    real, looked = jobs.find, []
+
+    def overtaken(root, nonce):
+        found = real(root, nonce)
+        if not looked:
+            looked.append(found)
+            assert visitor.post("/d/small/release", form).headers["location"].endswith(form["nonce"])
+        return found
+
+    monkeypatch.setattr(jobs, "find", overtaken)
+    answer = visitor.post("/d/small/release", form, came_from="/d/small/release")
+    assert answer.headers["location"] == f"/d/small/job/{form['nonce']}" and looked == [None]
+    ended(own, form["nonce"])
+    assert len(releases.open_account(own.account).history()) == 1
 
 
 def test_limits_come_before_the_report_and_the_account_remembers_it(tmp_path):
