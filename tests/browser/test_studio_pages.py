@@ -3,6 +3,10 @@
 The tests follow each other on one shelf: first it is empty.
 """
 
+import fcntl
+import json
+import secrets
+import shutil
 import time
 
 import pytest
@@ -10,6 +14,9 @@ from studio_stage import Person, running_studio
 
 from understudy.codebook import LinkedCodebook
 from understudy.facade import demo, releases
+from understudy.studio import jobs
+from understudy.studio.looking import look
+from understudy.studio.workspace import Root, new_dataset
 
 pytestmark = pytest.mark.browser
 
@@ -292,3 +299,81 @@ def test_a_whole_database_becomes_linked_tables(root, person):
     assert person.faults() == []
     tables = LinkedCodebook.load(root / "clinic" / "codebook.toml").tables
     assert [table.parent for table in tables if table.name in ("patients", "diagnoses")] == [None, "stays"]
+
+
+LAW = """
+[[constraints]]
+kind = "impossible"
+source = "the calendar"
+cells = { day = "Mon", number = "2" }
+"""
+
+
+def laws(root):
+    """A table in which one column fixes another, with a rule in its codebook and proposals beside it."""
+    days = ("Mon", "Tue", "Wed", "Thu")
+    own = new_dataset(Root.at(root), "laws", title="Laws", data="days.csv")
+    rows = [f"{days[number % 4]},{number % 4 + 1}" for number in range(400)]
+    own.path("days.csv").write_text("\n".join(["day,number", *rows, ""]))
+    column = '[[columns]]\nname = "{}"\nkind = "categorical"\nlevels = [{}]\n\n'
+    levels = (", ".join(f'"{day}"' for day in days), '"1", "2", "3", "4"')
+    own.path("codebook.toml").write_text("format = 1\n\n" + "".join(map(column.format, ("day", "number"), levels)) + LAW)
+    assert look(own, "rules")
+    return own
+
+
+def test_rules_are_proposed_and_one_is_taken_back(root, person):
+    """Rules that are there, rules that need a public table, and packs that fit by name."""
+    own = laws(root)
+    demo.example_patients(root / "packed", rows=300)
+    shutil.move(root / "packed" / "patients.toml", root / "packed" / "codebook.toml")
+    assert look(new_dataset(Root.at(root), "packed", data="patients.csv"), "rules")
+    person.goto("/d/packed/codebook/rules")
+    person.wait("Public rules that fit by name")
+    assert person.faults() == []
+    person.goto("/d/laws/codebook/rules")
+    person.wait("has to come from a public table")
+    assert person.faults() == []
+    person.click("Take back: never day = Mon and number = 2")
+    person.wait("The rule is out of the codebook again.")
+    person.wait("None yet.")
+    assert "[[constraints]]" not in own.codebook.read_text() and person.faults() == []
+
+
+def test_every_method_can_be_weighed_on_a_phone(root, person):
+    """All methods with their reasons and numbers at once; the reasons move with the controls."""
+    page = person.page
+    demo.example_patients(root / "weighed", rows=300)
+    shutil.move(root / "weighed" / "patients.toml", root / "weighed" / "codebook.toml")
+    new_dataset(Root.at(root), "weighed", data="patients.csv")
+    person.goto("/d/weighed/quote?epsilon=1&rows=300&rows_about=300")
+    page.get_by_text("Other methods, for special needs").click()
+    assert person.faults() == []
+    page.fill("#rows", "77")
+    page.locator("#why-pegs", has_text="77 rows share one epsilon of 1.").wait_for()
+    page.get_by_label("privbayes").check()
+    person.wait("There is no price for this")
+    page.locator("#why-privbayes", has_text="It needs a public number first").wait_for()
+    assert person.faults() == []
+
+
+def test_work_shows_its_stages_while_it_goes_on(root, person):
+    """A job goes on as long as its lock is held, here by the test."""
+    new_dataset(Root.at(root), "working", data="rows.csv")
+    job = jobs.Job(root=root, nonce=secrets.token_hex(16))
+    job.folder.mkdir(parents=True)
+    asked = {"account": "working/working.account", "out": "working/releases/1"}
+    jobs.write_whole(job.folder / jobs.REQUEST, {"kind": "synthesize", "about": "working", "arguments": asked})
+    told = [{"at": 10.0 + done, "step": "drawing rows", "done": done, "total": 400} for done in (100, 200)]
+    with (job.folder / jobs.LOCK).open("wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        (job.folder / jobs.PROGRESS).write_text(json.dumps(told[0]) + "\n")
+        person.goto(f"/d/working/job/{job.nonce}")
+        person.wait("25%")
+        with (job.folder / jobs.PROGRESS).open("a") as progress:
+            progress.write(json.dumps(told[1]) + "\n")
+        person.wait("50%, about 4 minutes left")
+        assert person.faults() == []
+        jobs.write_whole(job.folder / jobs.RESULT, {"state": "cancelled"})
+    person.wait("You asked for it.")
+    assert person.faults() == []

@@ -11,6 +11,7 @@ import pytest
 from understudy import datasets
 from understudy.codebook import Categorical, Codebook, Integer
 from understudy.codebook.linked import Constant, LinkedCodebook, LinkedTable
+from understudy.codebook.readings import Reading
 from understudy.codebook.rules import Order
 from understudy.errors import DataError, ParameterError
 from understudy.evaluate.linked.compare import compare_linked
@@ -53,6 +54,24 @@ def test_equal_tables_are_perfect(real, others):
     assert task.breakdown["trained on real rows"] == task.breakdown["trained on synthetic rows"] == task.value
     assert 0.5 < task.value < 0.9 and task.low < task.value < task.high
     assert findings.wrong == ()
+
+
+def test_each_side_is_read_as_it_is_written(real):
+    """The real tables by their reading rules, those that we wrote by the plain convention: there 3.0 is not 30."""
+    stays = BOOK.table("stays")
+    number = replace(stays.book.column("days"), reading=Reading(decimal=",", thousands="."))
+    columns = tuple(number if one.name == "days" else one for one in stays.book.columns)
+    other = replace(stays, book=replace(stays.book, columns=columns))
+    book = replace(BOOK, tables=tuple(other if one is stays else one for one in BOOK.tables))
+
+    def spelled(mark):
+        days = pa.array([f"{value}{mark}0" for value in real["stays"]["days"].to_pylist()])
+        written = real["stays"]
+        return {**real, "stays": written.set_column(written.column_names.index("days"), "days", days)}
+
+    wrong = compare_linked(spelled(","), spelled("."), book).score("cross_table_pairs").value
+    found = compare_linked(spelled(","), spelled("."), book, made_book=book.plain).score("cross_table_pairs").value
+    assert found == LINKED["cross_table_pairs"].metric.perfect != wrong
 
 
 def test_another_draw_of_the_same_people_is_close_and_breaks_nothing(real, others):

@@ -1,7 +1,9 @@
 """Jobs of the studio: one for each form, found again, ended truthfully."""
 
+import fcntl
 import json
 import os
+import re
 import secrets
 import signal
 import stat
@@ -178,6 +180,49 @@ def test_half_written_files_are_no_news(tmp_path):
     (step,) = job.steps()
     assert (step.share, step.seconds_left) == (0.25, 30.0)
     assert job.state is JobState.KILLED and job.charge_fact() is ChargeFact.FREE and job.arguments == {}
+
+
+TOLD = (
+    ("counting", 0, 4, 10.0),
+    ("counting", 4, 4, 12.0),
+    ("drawing rows", 100, 400, 20.0),
+    ("drawing rows", 200, 400, 120.0),
+    ("decoding", 30, 40, 121.0),
+)
+"""Steps as the work reports them: drawing was not told of before a quarter was done."""
+
+
+def test_each_stage_says_how_far_it_is_and_what_time_is_left(tmp_path):
+    """On the screen while a release is made, and in the stream that moves it."""
+    from studio_visitor import Visitor
+
+    from understudy.studio.workspace import Root, new_dataset
+
+    new_dataset(Root.at(tmp_path), "example", data="rows.csv")
+    job = folder_of(tmp_path, when=1)
+    (job.folder / jobs.RESULT).unlink()
+    lines = [json.dumps({"at": at, "step": step, "done": done, "total": total}) for step, done, total, at in TOLD]
+    (job.folder / jobs.PROGRESS).write_text("\n".join([*lines, ""]))
+    assert [step.seconds_left for step in job.steps()] == [None, 200.0, None], "of 100 rows in 100 seconds"
+    visitor, here = Visitor(tmp_path), f"/d/example/job/{job.nonce}"
+    with (job.folder / jobs.LOCK).open("rb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        shown = visitor.get(here).text
+    jobs.write_whole(job.folder / jobs.RESULT, {"state": "done"})
+    for text in (shown, visitor.get(f"{here}/events").text):
+        stages = re.findall(r"<li><label>([a-z ]+) <progress[^>]*></progress></label> <span[^>]*>(.*?)</span>", text)
+        assert stages == [("counting", "done"), ("drawing rows", "50%, about 4 minutes left"), ("decoding", "75%")]
+
+
+def test_a_release_tells_its_stages_with_the_time_of_each(root, account):
+    """What the screen needs comes from the work itself: steps with a beginning, an end and a share between them."""
+    job, _ = start(root, asked(account, rows=200_000))
+    ended(job, JobState.DONE)
+    steps = job.steps()
+    assert {"reading", "counting", "drawing rows"} <= {step.name for step in steps}
+    assert all(step.began <= step.last and step.share == 1 and step.seconds_left is None for step in steps)
+    told = [json.loads(line) for line in (job.folder / jobs.PROGRESS).read_text().splitlines()]
+    assert any(0 < line["done"] < line["total"] for line in told)
 
 
 def folder_of(root, *, when, **request):

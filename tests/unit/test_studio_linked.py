@@ -9,8 +9,9 @@ from studio_visitor import Visitor
 
 from understudy.codebook import LinkedCodebook
 from understudy.facade import demo, releases, tables
-from understudy.facade.book_edits import edit_column, set_cap
+from understudy.facade.book_edits import edit_column, remove_rule, set_cap
 from understudy.facade.linked import declare_tables
+from understudy.facade.linked_looks import evaluate_linked
 from understudy.studio import jobs
 from understudy.studio.books import lines_of
 from understudy.studio.jobs import JobState
@@ -65,6 +66,48 @@ def test_a_cap_that_changes_has_to_be_attested_again(book):
     changed = LinkedCodebook.load(book)
     assert changed.table("stays").cap == 5 and changed.unattested == ("[stays]",)
     assert "# the wards of the house" in book.read_text()
+
+
+RULES = """
+# of one table
+[[tables.patients.constraints]]
+kind = "impossible"
+cells = { sex = "F", born = "A" }
+
+[[tables.stays.constraints]]
+kind = "impossible"
+cells = { ward = "A", from = "A" }
+
+# across
+[[rules]]
+kind = "impossible"
+[rules.cells]
+"patients.sex" = ["M"]
+"stays.ward" = ["B"]
+"""
+MORE = '\n[[tables.{0}.columns]]\nname = "{1}"\nkind = "categorical"\nlevels = ["A", "B"]\n'
+
+
+def test_a_rule_of_linked_tables_is_taken_back_where_it_stands(tmp_path):
+    """Those that one table has for itself, and those across tables."""
+    own = new_dataset(Root.at(tmp_path), "linked", title="Linked", data="files")
+    own.codebook.write_text(BOOK + MORE.format("patients", "born") + MORE.format("stays", "from") + RULES)
+    before, visitor, here = own.codebook.read_text(), Visitor(tmp_path), "/d/linked/codebook/rules"
+    taken = r'name="shown" value="(\w+)"><input type="hidden" name="table" value="(\w*)"><button name="rule" value="([^"]+)"'
+    forms = re.findall(taken, visitor.get(here).text)
+    assert [table for _, table, _ in forms] == ["patients", "stays", ""]
+    for number, (_, table, rule) in enumerate(forms):
+        shown = re.search(r'name="shown" value="(\w+)"', visitor.get(here).text)[1]
+        visitor.done(f"{here}/back", {"shown": shown, "table": table, "rule": rule})
+        book = LinkedCodebook.load(own.codebook)
+        kept = [*(len(one.book.constraints) for one in book.tables), len(book.rules)]
+        assert kept == [int(place > number) for place in range(3)]
+        text = own.codebook.read_text()
+        assert "# the wards of the house" in text and ("# across" in text) == (number < 2) and "# of one" not in text
+    for _ in forms:
+        visitor.done("/d/linked/codebook/undo")
+    assert own.codebook.read_text() == before
+    assert remove_rule(own.codebook, LinkedCodebook.load(own.codebook).rules[0].title).rules == ()
 
 
 def test_one_table_is_split_edited_attested_and_priced(tmp_path):
@@ -160,6 +203,62 @@ def test_the_report_of_linked_tables_waits_for_limits_and_is_held_against_them(t
     assert "Limits that the verdicts are held against" in page and "limit 7)" in page
     later = visitor.post(f"{here}/board", {"limit-share_error": "0.5", "by": "B"}, came_from=here)
     assert later.status_code == 303 and "its limits stand" in visitor.get(here).text
+
+
+def untidy(own):
+    """The files as another house writes them, and a codebook that says how they are read; and a tidy copy of them."""
+    tidy = own.path("tidy")
+    tidy.mkdir()
+    for name in ("patients", "stays", "diagnoses"):
+        for folder in ("", "held-out"):
+            place = own.path(folder, f"{name}.csv") if folder else own.path(f"{name}.csv")
+            text = place.read_text().replace('"home"', '"?"')
+            (tidy / folder).mkdir(exist_ok=True)
+            (tidy / folder / place.name).write_text(text)
+            text = text.replace('"F"', '"F  "').replace('"M"', '"M  "').replace('"?"', '"99"')
+            text = re.sub(r"(\d{4})-(\d\d)-(\d\d)", r"\3.\2.\1", text)
+            place.write_text(text.replace(",", ";") if name == "stays" else text)
+    plain = own.codebook.read_text().replace('levels = ["home", "care"', 'missing = "?"\nlevels = ["care"')
+    (tidy / "codebook.toml").write_text(plain)
+    assert 'missing = "?"' in plain
+    for line, reading in (
+        ('levels = ["F", "M"]\n', "[tables.patients.columns.reading]\nstrip = true"),
+        ('levels = ["care", "died"]\n', '[tables.stays.columns.reading]\nmissing = ["99"]'),
+        ("end = 2019-12-31\n", '[tables.stays.columns.reading]\ndates = ["DD.MM.YYYY"]'),
+    ):
+        assert plain.count(line) == 1
+        plain = plain.replace(line, f"{line}\n{reading}\n")
+    own.codebook.write_text(f'{plain}\n[tables.stays.file]\ndelimiter = ";"\n')
+    return tidy
+
+
+def test_a_report_on_linked_tables_reads_the_data_as_the_codebook_says(tmp_path):
+    """Blanks behind values, codes for missing, other days: the release's own codebook knows its own rows only."""
+    demo.example_histories(tmp_path / "hospital", patients=80)
+    own = new_dataset(Root.at(tmp_path), "hospital", title="Hospital", data=".", holdout="held-out")
+    shutil.move(tmp_path / "hospital" / "hospital.toml", own.path("codebook.toml"))
+    tidy = untidy(own)
+    release = private_folder(own.releases) / "1"
+    tables.synthesize(own.data, own.codebook, 60, epsilon=2.0, delta=1e-6, out=release)
+
+    wanted = evaluate_linked(tidy, release, holdout=tidy / "held-out").headlines
+    assert evaluate_linked(own.data, release, own.codebook, holdout=own.holdout).headlines == wanted
+
+    visitor = Visitor(tmp_path)
+    visitor.done("/d/hospital/report/board", {"limit-share_error": "0.05", "by": "Access board"})
+    shown = visitor.get("/d/hospital/report").text
+    assert "--codebook hospital/codebook.toml" in shown and "book=&#34;hospital/codebook.toml&#34;" in shown
+    nonce = re.search(r'name="nonce" value="([0-9a-f]{32})"', shown)[1]
+    visitor.post("/d/hospital/report/1", {"nonce": nonce})
+    job = waited(own, nonce)
+    assert job.state is JobState.DONE, job.result
+    page = visitor.get("/d/hospital/report/1/page").text
+    by_hand = tmp_path / "by-hand.html"
+    evaluate_linked(tidy, release, holdout=tidy / "held-out", board=own.path("board.toml"), out=by_hand)
+    told = [re.findall(r"\d+(?:\.\d+)? ?%", re.sub("<[^>]+>", " ", text)) for text in (page, by_hand.read_text())]
+    assert told[0] == told[1] and told[0]
+    own.codebook.write_text(own.codebook.read_text().replace('"north", ', ""))
+    assert "--codebook" not in visitor.get("/d/hospital/report").text, "edited since: it is about another release"
 
 
 def test_a_whole_database_is_drafted_as_linked_tables_or_one_of_them_alone(tmp_path):

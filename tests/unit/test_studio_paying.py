@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shlex
+import threading
 import time
 import zipfile
 from types import SimpleNamespace
@@ -14,7 +15,7 @@ from types import SimpleNamespace
 import pytest
 from studio_visitor import Visitor
 
-from understudy.facade import codebooks, outlooks, releases, tables
+from understudy.facade import codebooks, methods, outlooks, releases, tables
 from understudy.studio import approvals, jobs, plans, publishing
 from understudy.studio.jobs import JobState
 from understudy.studio.released import find_release
@@ -151,6 +152,57 @@ def test_two_tabs_pay_once_and_an_old_tab_does_not_pay_at_all(tmp_path):
     told = visitor.get(f"/d/small/job/{nonce}/events")
     assert "event: progress" in told.text and told.text.rstrip().endswith("event: end\ndata: end")
     assert job.request["commands"][1].startswith("understudy synth small/rows.csv -c small/codebook.toml --epsilon 0.5")
+
+
+def test_two_tabs_that_pay_at_the_same_instant_are_charged_once(tmp_path, monkeypatch):
+    """Both have passed every check before either starts: what decides is one folder that can be made only once."""
+    own, visitor = small(tmp_path), Visitor(tmp_path)
+    planned(visitor)
+    nonce, csrf = nonce_in(visitor.get("/d/small/release")), visitor.csrf
+    together, real = threading.Barrier(4, timeout=60), jobs.start
+
+    def started(*words, **more):
+        together.wait()
+        return real(*words, **more)
+
+    monkeypatch.setattr(jobs, "start", started)
+    answers = []
+
+    def press():
+        form = {"nonce": nonce, "confirm": "small"}
+        answers.append(visitor.post("/d/small/release", form, csrf=csrf, came_from="/d/small/release"))
+
+    tabs = [threading.Thread(target=press) for _ in range(4)]
+    for tab in tabs:
+        tab.start()
+    for tab in tabs:
+        tab.join()
+    assert [answer.headers["location"] for answer in answers] == [f"/d/small/job/{nonce}"] * 4
+    ended(own, nonce)
+    assert [job.nonce for job in jobs.all_jobs(own.root.folder)] == [nonce]
+    (charge,) = releases.open_account(own.account).history()
+    assert charge.state.value == "committed" and [place.name for place in own.releases.iterdir()] == ["1"]
+
+
+def test_a_tab_that_is_overtaken_while_it_pays_is_led_to_the_same_work(tmp_path, monkeypatch):
+    """The other one pays while this one looks whether anybody has: it is told of one payment, not refused."""
+    own, visitor = small(tmp_path), Visitor(tmp_path)
+    planned(visitor)
+    form = {"nonce": nonce_in(visitor.get("/d/small/release")), "confirm": "small"}
+    real, looked = jobs.find, []
+
+    def overtaken(root, nonce):
+        found = real(root, nonce)
+        if not looked:
+            looked.append(found)
+            assert visitor.post("/d/small/release", form).headers["location"].endswith(form["nonce"])
+        return found
+
+    monkeypatch.setattr(jobs, "find", overtaken)
+    answer = visitor.post("/d/small/release", form, came_from="/d/small/release")
+    assert answer.headers["location"] == f"/d/small/job/{form['nonce']}" and looked == [None]
+    ended(own, form["nonce"])
+    assert len(releases.open_account(own.account).history()) == 1
 
 
 def test_limits_come_before_the_report_and_the_account_remembers_it(tmp_path):
@@ -446,6 +498,54 @@ def test_methods_ask_for_the_public_numbers_that_they_need(tmp_path):
     assert plans.saved_plan(own).numbers == (("public_rows", 5000),)
     assert "--method privbayes --epsilon 1.0 --public-rows 5000" in page and "public_rows=5000" in page
     assert 'name="privbayes.public_rows" min="2" value="5000"' in visitor.get("/d/small/quote").text
+
+
+def reasons_in(page):
+    """What the screen says of each method for this codebook and these numbers."""
+    found = re.findall(r'<span id="why-([\w-]+)"[^>]*>(.*?)</span>', page.text)
+    return {name: html.unescape(re.sub("<[^>]+>", "", why)) for name, why in found}
+
+
+def test_every_method_has_a_reason_of_its_own(tmp_path):
+    """It follows from the codebook and from the public numbers, also while the controls move."""
+    own, visitor = small(tmp_path), Visitor(tmp_path)
+    asked = "epsilon=0.8&rows=60&rows_about=200"
+    told = reasons_in(visitor.get(f"/d/small/quote?{asked}"))
+    assert list(told) == [one["name"] for one in plans.offered_methods()]
+    assert len(set(told.values())) == len(told) and all(told.values())
+    assert "3 pairs of 3" in told["marginals"], "the recommended one has a reason for this codebook too"
+    assert "12 combinations for about 200 records, few enough" in told["sba"] and "withheld" in told["sba"]
+    assert "few enough" in told["laplace"] and "delta is 0" in told["laplace"]
+    for name in ("pegs", "pmi", "marginal-bootstrap", "pegs-rs"):
+        assert "60 rows" in told[name] and "epsilon of 0.8" in told[name]
+    assert "holds only with conditions" in told["sbhg"] and "conditions" not in told["sbhg-gauss"]
+    assert "“Number of records, publicly known”" in told["privbayes"]
+    assert "Rows of each chain" in told["pegs-rs"] and "Columns that each" not in told["sbhg"], "it has a value"
+
+    moved = "epsilon=2&rows=70&rows_about=9&method=privbayes"
+    part = reasons_in(visitor.get(f"/d/small/quote/price?{moved}"))
+    assert "12 combinations, more than the about 9 records" in part["sba"] and "noise fills" in part["laplace"]
+    assert "70 rows share one epsilon of 2." in part["pegs"] and "public number first" in part["privbayes"]
+    named = reasons_in(visitor.get(f"/d/small/quote/price?{moved}&privbayes.public_rows=500"))
+    assert "public number" not in named["privbayes"] and "public number" in named["pegs-rs"]
+
+    assert "People have up to" not in visitor.get("/d/small/quote").text
+    wide = "".join(
+        f'\n[[columns]]\nname = "c{number}"\nkind = "integer"\nedges = [{", ".join(map(str, range(41)))}]\n'
+        for number in range(8)
+    )
+    person = '\n[[columns]]\nname = "person"\nkind = "text"\nrole = "identifier"\n\n[unit]\nid = "person"\ncap = 4\n'
+    own.codebook.write_text(own.codebook.read_text() + wide + person)
+    page = visitor.get(f"/d/small/quote?{asked}")
+    assert "more than a billion combinations" in reasons_in(page)["sba"] and "People have up to 4 records" in page.text
+
+
+def test_a_claim_that_is_not_true_is_told_with_what_to_take_instead(monkeypatch):
+    from dataclasses import replace
+
+    recipe = methods.synthesis_methods()["pegs"]
+    monkeypatch.setattr(recipe, "facts", replace(recipe.facts, sound="unsound", instead="marginals"))
+    assert "unsound" in methods.method_reasons("pegs", SimpleNamespace(cells=4), rows_about=10)
 
 
 def test_one_release_at_a_time(tmp_path, monkeypatch):

@@ -1,5 +1,6 @@
 """The first three screens without a browser: a file becomes an attested codebook, and the command line agrees."""
 
+import html
 import re
 from dataclasses import replace
 from importlib import resources
@@ -9,7 +10,8 @@ import pytest
 from studio_visitor import Visitor
 
 from understudy.codebook import Codebook
-from understudy.facade.book_edits import edit_column, set_person
+from understudy.errors import ParameterError
+from understudy.facade.book_edits import edit_column, remove_rule, set_person
 from understudy.facade.codebooks import load_codebook
 from understudy.studio.books import lines_of, progress_of
 from understudy.studio.guard import Form
@@ -530,3 +532,54 @@ def test_a_rule_that_was_taken_back_can_be_found_again(own):
     assert "Look for rules" not in visitor.get(here).text
     own.codebook.write_text(BOOK)
     assert "Look for rules" in visitor.get(here).text
+
+
+def rules_shown(page):
+    """For each rule in the codebook: the fields of the form that takes it back."""
+    forms = re.findall(r'action="[^"]*/codebook/rules/back">(.*?)</form>', page, flags=re.DOTALL)
+    return [dict(re.findall(r'name="(shown|table|rule)" value="([^"]*)"', form)) for form in forms]
+
+
+def test_one_rule_is_taken_back_alone(own):
+    """Not by undoing all that came after it; the others, their remarks and later changes stay."""
+    rules = [
+        '\n# the first\n[[constraints]]\nkind = "impossible"\nname = "one"  # mine\nsource = "s"\n'
+        'cells = { sex = "M", age = "[0, 18)" }\n',
+        '\n# the second\n[[constraints]]\nkind = "impossible"\nsource = "s"\ncells = { sex = "F", age = "[0, 18)" }\n',
+    ]
+    own.codebook.write_text(BOOK + "".join(rules))
+    visitor, here = Visitor(own.root.folder), "/d/stays/codebook/rules"
+    edit = {"kind": "categorical", "levels": "F\nM", "role": "other", "description": "later"}
+    visitor.done("/d/stays/codebook/column/1", edit)
+    before = own.codebook.read_text()
+    assert "later" in before
+    first, second = rules_shown(visitor.get(here).text)
+    stale = visitor.post(f"{here}/back", {**first, "shown": "0" * 32}, came_from=here)
+    assert stale.status_code == 303 and "has changed since" in visitor.get(here).text
+    assert own.codebook.read_text() == before
+    page = visitor.done(f"{here}/back", first).text
+    assert "out of the codebook again" in page and len(rules_shown(page)) == 1
+    text = own.codebook.read_text()
+    (left,) = load_codebook(own.codebook).constraints
+    assert left.title == second["rule"] and "# the second" in text and "# as registered" in text and "later" in text
+    assert "# mine" not in text and "# the first" not in text, "a remark that stayed would speak of the next rule"
+    refused = visitor.post(f"{here}/back", {**first, "shown": rules_shown(page)[0]["shown"]}, came_from=here)
+    assert refused.status_code == 303 and "there is no rule" in visitor.get(here).text
+    page = visitor.done(f"{here}/back", rules_shown(visitor.get(here).text)[0]).text
+    assert rules_shown(page) == [] and "[[constraints]]" not in own.codebook.read_text()
+    visitor.done("/d/stays/codebook/undo")
+    visitor.done("/d/stays/codebook/undo")
+    assert own.codebook.read_text() == before, "undo brings them back"
+
+
+def test_the_python_that_takes_a_rule_back_does_so(own, monkeypatch):
+    rule = '\n[[constraints]]\nkind = "impossible"\nname = "{0}\\"<"\nsource = "s"\ncells = {{ sex = "{0}", age = "[0, 18)" }}\n'
+    own.codebook.write_text(BOOK + rule.format("M") + rule.format("F"))
+    shown = Visitor(own.root.folder).get("/d/stays/codebook/rules").text
+    monkeypatch.chdir(own.root.folder)
+    lines = [html.unescape(re.sub("<[^>]+>", "", line)) for line in shown.splitlines() if "remove_rule" in line]
+    exec("\n".join(lines), {})
+    (left,) = load_codebook(own.codebook).constraints
+    assert left.words() == "never sex = F and age = [0, 18)"
+    with pytest.raises(ParameterError, match="there is no rule 'gone'"):
+        remove_rule(own.codebook, "gone")

@@ -46,7 +46,7 @@ def edited_text(text: str, wanted: Codebook) -> str:
             ("learned", book.learned, wanted.learned),
         ):
             if before != after:
-                change_tables(document, header, before, after, fresh[header])
+                change_tables(document, header, before, after, fresh.get(header))
         if wanted.unit is None:
             document.pop("unit", None)
         elif wanted.unit != book.unit:
@@ -109,7 +109,14 @@ def insert(table: Any, key: str, value: Any) -> None:
 
 
 def change_tables(document: Any, header: str, before: Sequence[Any], after: Sequence[Any], fresh: Any) -> None:
-    """``[[header]]`` tables: those that changed in place, new ones at the end of the file; all anew where some went."""
+    """``[[header]]`` tables: those that changed in place, new ones at the end of the file; none but those that went are
+    taken out, and all are written anew where others changed as well."""
+    if (gone := _gone(before, after)) is not None:
+        for place in reversed(gone):
+            del document[header][place]
+        if not after:
+            del document[header]
+        return
     if len(after) < len(before) or any(type(old) is not type(new) for old, new in zip(before, after, strict=False)):
         document[header] = fresh
         return
@@ -120,3 +127,54 @@ def change_tables(document: Any, header: str, before: Sequence[Any], after: Sequ
         document[header] = tomlkit.aot()
     for table in fresh[len(before) :]:
         document[header].append(table)
+
+
+def _gone(before: Sequence[Any], after: Sequence[Any]) -> list[int] | None:
+    """The places of those that went, where nothing else changed; None where that is not so.
+
+    >>> _gone("abcb", "ab"), _gone("abc", "abcd"), _gone("abc", "ax")
+    ([2, 3], None, None)
+    """
+    left, gone = list(after), []
+    for place, one in enumerate(before):
+        if left and left[0] == one:
+            left.pop(0)
+        else:
+            gone.append(place)
+    return gone if gone and not left else None
+
+
+_HEADER = re.compile(r"\s*\[{1,2}[^\[\],=]+\]{1,2}\s*(#.*)?$")
+
+
+def text_without(text: str, header: str, place: int) -> str | None:
+    """The text without one ``[[header]]`` table and the remark right above it; None where it is not to be found.
+
+    A parser counts a remark to the table before it, so the remark of the next one would go, and this one's would stay
+    and seem to speak of the next. Lines are a guess about TOML: whoever calls this compares what the text says then.
+
+    >>> print(text_without("a = 1\\n\\n# x\\n[[r]]\\nb = 1\\n[r.c]\\nd = 2\\n\\n# y\\n[[r]]\\nb = 2\\n", "r", 0))
+    a = 1
+    <BLANKLINE>
+    # y
+    [[r]]
+    b = 2
+    <BLANKLINE>
+    >>> text_without("a = 1", "r", 0)
+    """
+    lines = text.splitlines(keepends=True)
+    heads = [number for number, line in enumerate(lines) if _HEADER.match(line)]
+    own = [number for number in heads if lines[number].strip().startswith(f"[[{header}]]")]
+    if place >= len(own):
+        return None
+    after = (number for number in heads if number > own[place])
+    end = next((number for number in after if not lines[number].strip().startswith(f"[{header}.")), len(lines))
+    left = [*lines[: _remark(lines, own[place])], *lines[_remark(lines, end) :]]
+    return "".join(left).rstrip() + ("\n" if left else "")
+
+
+def _remark(lines: Sequence[str], number: int) -> int:
+    """Where the remark begins that stands right above a line."""
+    while number and lines[number - 1].lstrip().startswith("#"):
+        number -= 1
+    return number

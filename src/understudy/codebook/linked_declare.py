@@ -110,7 +110,7 @@ def edited_linked_text(text: str, book: LinkedCodebook, wanted: LinkedCodebook) 
         for old, new in zip(book.tables, wanted.tables, strict=True):
             _change(document["tables"][old.name], fresh["tables"][new.name], old, new)
         if book.rules != wanted.rules:
-            change_tables(document, "rules", book.rules, wanted.rules, fresh["rules"])
+            change_tables(document, "rules", book.rules, wanted.rules, fresh.get("rules"))
         edited = tomlkit.dumps(document)
         edited = re.sub("\r?\n", "\r\n", edited) if "\r\n" in text else edited
         fits = LinkedCodebook.from_toml(edited) == wanted
@@ -149,4 +149,4 @@ def _change(document: Any, fresh: Any, old: LinkedTable, new: LinkedTable) -> No
     if old.book.file != new.book.file:
         change_table(document["file"], fresh["file"])
     if old.book.constraints != new.book.constraints:
-        change_tables(document, "constraints", old.book.constraints, new.book.constraints, fresh["constraints"])
+        change_tables(document, "constraints", old.book.constraints, new.book.constraints, fresh.get("constraints"))

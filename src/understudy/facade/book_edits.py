@@ -8,10 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from understudy.errors import CodebookError, ParameterError
+from understudy.errors import CodebookError, ParameterError, listed
 
 if TYPE_CHECKING:
     from understudy.codebook import Codebook, LinkedCodebook
+    from understudy.codebook.rules import Rule
 
 _SHARED = ("name", "kind", "role", "description", "missing", "parents", "reading", "value_labels")
 _OWN = {
@@ -159,6 +160,61 @@ def set_weight(book: str | Path, column: str | None) -> Codebook:
     wanted = replace(before, weight=column)
     write_book(book, edited_text(text, wanted))
     return wanted
+
+
+def remove_rule(book: str | Path, title: str, *, table: str | None = None) -> Codebook | LinkedCodebook:
+    """Take one rule out of a codebook, named by its title; all others stay as they are written.
+
+    ``table`` is that of the rule where linked tables have it for themselves; None is for rules across them. What was
+    paid for a rule stays paid for, and stays in the codebook.
+    """
+    from understudy.codebook import Codebook, LinkedCodebook
+    from understudy.codebook.edits import edited_text, text_without
+    from understudy.codebook.linked_declare import edited_linked_text
+    from understudy.facade.linked_reviews import linked_file
+    from understudy.facade.reviews import read_book, write_book
+
+    wanted: Codebook | LinkedCodebook
+    if not linked_file(book):
+        text, before = read_book(book)
+        rules, header = before.constraints, "constraints"
+        wanted = replace(before, constraints=_without(rules, title))
+        shorter = _as_wanted(text_without(text, header, _place(rules, title)), Codebook, wanted)
+        write_book(book, edited_text(text, wanted) if shorter is None else shorter)
+        return wanted
+    text, linked = _read_linked(book)
+    if table is None:
+        rules, header = linked.rules, "rules"
+        wanted = replace(linked, rules=_without(rules, title))
+    else:
+        own = linked.table(table)
+        rules, header = own.book.constraints, f"tables.{table}.constraints"
+        part = replace(own, book=replace(own.book, constraints=_without(rules, title)))
+        wanted = replace(linked, tables=tuple(part if each is own else each for each in linked.tables))
+    shorter = _as_wanted(text_without(text, header, _place(rules, title)), LinkedCodebook, wanted)
+    write_book(book, edited_linked_text(text, linked, wanted) if shorter is None else shorter)
+    return wanted
+
+
+def _place(rules: Sequence[Rule], title: str) -> int:
+    return next(place for place, rule in enumerate(rules) if rule.title == title)
+
+
+def _as_wanted(text: str | None, kind: Any, wanted: Any) -> str | None:
+    """The text where it says just what is wanted."""
+    try:
+        return text if text is not None and kind.from_toml(text) == wanted else None
+    except CodebookError:
+        return None
+
+
+def _without(rules: Sequence[Rule], title: str) -> tuple[Rule, ...]:
+    left = tuple(rule for rule in rules if rule.title != title)
+    if len(left) == len(rules):
+        raise ParameterError(
+            f"there is no rule {title!r} here in the codebook; it has {listed([rule.title for rule in rules]) or 'none'}."
+        )
+    return left
 
 
 def difference(before: str, after: str) -> Sequence[tuple[str, str]]:

@@ -87,7 +87,8 @@ def evaluate_linked(
     synthetic
         Folder of a release, folder of files, or a mapping of tables.
     book
-        Codebook of linked tables, or the path of one; a release has its own.
+        Codebook of linked tables, or the path of one; a release has its own. It says how the real tables are read; a
+        release is read as it was written.
     out
         HTML page; an earlier page is replaced. Without it nothing is written.
     holdout
@@ -124,12 +125,14 @@ def evaluate_linked(
     limits = read_board(board) if isinstance(board, str | Path) else board
     stated = _stated(synthetic)
     remember_look(account, f"evaluation of {shown}")
-    real_tables, made = open_tables(real, known), open_tables(_tables_of(synthetic), known)
+    made_book = known if stated is None else known.plain  # a release is written by the plain convention
+    real_tables, made = open_tables(real, known), open_tables(_tables_of(synthetic), made_book)
     kept_back = None if holdout is None else open_tables(holdout, known)
     findings = compare_linked(
         real_tables,
         made,
         known,
+        made_book=made_book,
         holdout=kept_back,
         label=label,
         within=within,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from understudy.codebook import Codebook
     from understudy.parameters import Option
     from understudy.privacy.facts import MethodFacts
     from understudy.synth.recipe import Recipe
@@ -28,6 +30,54 @@ def needed_numbers(method: str) -> dict[str, Option]:
         for name, option in options_of(recipe).items()
         if name in recipe.example and option.panel is Panel.MODEL and isinstance(option.rule, Whole)
     }
+
+
+def method_reasons(method: str, book: Codebook, *, rows_about: int, given: Collection[str] = ()) -> tuple[str, ...]:
+    """Why one would take a method for a codebook and about so many records, or would not: names of reasons.
+
+    They follow from what the class is and from its facts, so a new method has them without saying anything more.
+    ``given`` are the public numbers that were named already. Screens put words and numbers to the names.
+    """
+    from understudy.synth.registry import find_method
+
+    recipe = find_method(method)
+    reasons = [_first_reason(recipe, book, rows_about)]
+    if recipe.facts.sound in _CLAIMS:
+        reasons.append(_CLAIMS[recipe.facts.sound])
+    if any(option.has_no_value and name not in given for name, option in needed_numbers(method).items()):
+        reasons.append("needs")
+    return tuple(reasons)
+
+
+_CLAIMS = {"holds with conditions": "conditions", "unsound": "unsound"}
+"""What is told of a paper's own claim, by what is true of it."""
+
+
+def _first_reason(recipe: type[Recipe], book: Codebook, rows_about: int) -> str:
+    from understudy.parameters import options_of
+    from understudy.synth.hashed_gibbs import HashedGibbs
+    from understudy.synth.histograms import TableRecipe
+    from understudy.synth.methods.marginal_bootstrap import MarginalBootstrap
+    from understudy.synth.methods.pegs_rs import PeGSReset
+    from understudy.synth.methods.pmi import PMI
+    from understudy.synth.methods.sbhg_gauss import SBHGGauss
+
+    has_delta = "delta" in options_of(recipe)
+    if issubclass(recipe, TableRecipe):
+        return ("sparse" if book.cells > rows_about else "dense") + ("" if has_delta else "_pure")
+    kinds = (
+        (SBHGGauss, "thresholds_gauss"),
+        (HashedGibbs, "thresholds"),
+        (MarginalBootstrap, "singles"),
+        (PeGSReset, "blocks"),
+        (PMI, "regressions"),
+    )
+    for kind, reason in kinds:
+        if issubclass(recipe, kind):
+            return reason
+    if recipe.route == "S":
+        return "draws"
+    return "tables" if has_delta else "tables_pure"
 
 
 def method_facts() -> dict[str, tuple[MethodFacts, ...]]:

@@ -83,6 +83,8 @@ class Step:
     began: float
     """Seconds since 1970."""
     last: float
+    first: int = 0
+    """How much was done when it was reported first: that took time before it began to be told."""
 
     @property
     def share(self) -> float:
@@ -91,10 +93,10 @@ class Step:
 
     @property
     def seconds_left(self) -> float | None:
-        """At the speed so far; None while nothing is done."""
-        if not self.share or self.share == 1:
+        """At the speed so far; None while nothing was done since it was reported first."""
+        if self.done <= self.first or self.share == 1:
             return None
-        return (self.last - self.began) * (1 - self.share) / self.share
+        return (self.last - self.began) * (self.total - self.done) / (self.done - self.first)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,8 +147,11 @@ class Job:
                 with suppress(ValueError, KeyError, TypeError):  # the last line may be half written
                     told = json.loads(line)
                     name, at = told["step"], told["at"]
-                    began = steps[name].began if name in steps else at
-                    steps[name] = Step(name=name, done=told["done"], total=told["total"], began=began, last=at)
+                    known = steps.get(name)
+                    began, first = (at, told["done"]) if known is None else (known.began, known.first)
+                    steps[name] = Step(
+                        name=name, done=told["done"], total=told["total"], began=began, last=at, first=first
+                    )
         return list(steps.values())
 
     def cancel(self) -> None:

@@ -1,6 +1,7 @@
 """What is going to be released: a recipe file beside the codebook, which `understudy synth --recipe` reads too."""
 
 import hashlib
+import math
 import shlex
 from collections.abc import Mapping
 from contextlib import suppress
@@ -14,7 +15,7 @@ from understudy.errors import ParameterError
 from understudy.facade import methods, tables
 from understudy.facade.outlooks import AccountOutlook, account_outlook
 from understudy.studio.forms import FieldError
-from understudy.studio.stored_books import is_linked, load_book, table_of
+from understudy.studio.stored_books import is_linked, load_book, one_book, table_of
 from understudy.studio.texts import texts
 from understudy.studio.workspace import Dataset, file_of, toml_text, write_private
 
@@ -232,10 +233,46 @@ def keep(own: Dataset, plan: Plan) -> None:
 def offered_methods() -> list[dict[str, Any]]:
     """Methods whose price is one epsilon, the recommended one first, each with the public numbers that it needs."""
     return [
-        {"name": name, "summary": recipe.summary, "promise": recipe.facts.guarantee, "needs": _needed(name)}
+        {"name": name, "summary": recipe.summary, "promise": recipe.facts.guarantee, "needs": _needed(name),
+         "instead": recipe.facts.instead}  # fmt: skip
         for name, recipe in methods.synthesis_methods().items()
         if "epsilon" in tables.declared_options(name)
     ]
+
+
+def reasons(own: Dataset, plan: Plan) -> dict[str, str]:
+    """For each offered method, why one would or would not take it for this codebook and these public numbers."""
+    if is_linked(own):
+        return {}
+    book, words = one_book(own), texts("quote")
+    told = {}
+    for one in offered_methods():
+        name, needs = one["name"], one["needs"]
+        given = [number for number, _ in plan.numbers] if name == plan.method else []
+        lacking = [number for number, option in needs.items() if option.has_no_value and number not in given]
+        numbers = {
+            "cells": f"{book.cells:,}" if book.cells < _COUNTABLE else words["reason"]["uncounted"],
+            "columns": f"{len(book.names):,}",
+            "pairs": f"{math.comb(len(book.names), 2):,}",
+            "records": f"{plan.rows_about:,}",
+            "rows": f"{plan.rows:,}",
+            "epsilon": f"{plan.epsilon:g}",
+            "instead": one["instead"],
+            "numbers": ", ".join(f"“{words['number'].get(number, number)}”" for number in lacking),
+        }
+        found = methods.method_reasons(name, book, rows_about=plan.rows_about, given=given)
+        told[name] = " ".join(str(words["reason"][reason]).format(**numbers) for reason in found)
+    return told
+
+
+_COUNTABLE = 10**9
+"""Combinations from here on are told as more than that."""
+
+
+def people_reason(own: Dataset) -> str:
+    """What is true of every method where people have several records; empty where they have one each."""
+    unit = None if is_linked(own) else one_book(own).unit
+    return "" if unit is None else str(texts("quote")["reason"]["people"]).format(cap=f"{unit.cap:,}")
 
 
 def form_number(*facts: Any) -> str:

@@ -90,6 +90,7 @@ def compare_linked(
     synthetic: Mapping[str, Any],
     book: LinkedCodebook,
     *,
+    made_book: LinkedCodebook | None = None,
     holdout: Mapping[str, Any] | None = None,
     label: str | None = None,
     within: float = 30.0,
@@ -99,11 +100,13 @@ def compare_linked(
 ) -> LinkedFindings:
     """Compare tables in memory, by the names that the codebook gives them.
 
+    ``made_book`` is the codebook of the synthetic tables, where they write values otherwise than the real ones.
+
     ``holdout`` are real people set aside before synthesis, for the task: predict that the next row follows ``within``
     days, or ``label`` (TABLE.COLUMN=LEVEL). ``board`` has the limits that verdicts are held against, ``release`` what
     the synthetic tables say about themselves.
     """
-    sides = [read_rows(tables, book) for tables in (real, synthetic)]
+    sides = [read_rows(real, book), read_rows(synthetic, book if made_book is None else made_book)]
     options = LinkedOptions(
         holdout=None if holdout is None else read_rows(holdout, book, capped=False), label=label, within=within
     )

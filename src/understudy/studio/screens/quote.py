@@ -52,6 +52,7 @@ def show(request: Request, dataset: str) -> Response:
         dataset=own,
         plan=plan,
         methods=plans.offered_methods(),
+        people=plans.people_reason(own),
         deltas=plans.DELTAS,
         ends=(plans.LEAST_EPSILON, plans.MOST_EPSILON, plans.STEP),
         named=_named_error(request.query_params),
@@ -69,6 +70,7 @@ def price(request: Request, dataset: str) -> Response:
     except UnderstudyError as reason:
         return fragment(request, "price.html", "quote", dataset=own, fault=plain_fault(reason), plan=None)
     shown = _shown(own, plan)
+    shown["is_moving"] = True
     if shown["fault"]:
         answer = fragment(request, "price.html", "quote", dataset=own, plan=plan, **shown)
     else:
@@ -138,17 +140,19 @@ def keep(request: Request, dataset: str) -> Response:
 
 
 def _shown(own: Dataset, plan: Plan) -> dict[str, Any]:
-    """What the part with the price needs."""
+    """What the part with the price needs, and the reasons of methods, which follow the same controls."""
+    reasons = plans.reasons(own, plan)
     try:
         made = plans.offer(own, plan)
     except UnderstudyError as reason:
-        return {"fault": plain_fault(reason), "linked": is_linked(own)}
+        return {"fault": plain_fault(reason), "linked": is_linked(own), "reasons": reasons}
     words = texts("quote")
     quote, account, forecast = made.quote, made.account, made.quote.forecast
     beliefs = [(before, after) for before in BELIEFS if (after := outlooks.belief_after(quote.total, before))]
     shown: dict[str, Any] = {
         "fault": "",
         "linked": is_linked(own),
+        "reasons": reasons,
         "offer": made,
         "odds": outlooks.odds(quote.total, whose=words["person" if made.is_about_people else "record"]),
         "beliefs": beliefs,

@@ -88,12 +88,15 @@ def pay(request: Request, dataset: str) -> Response:
     """Start the release, once."""
     own, form, words = dataset_of(request, dataset), form_of(request), texts("release")
     nonce, plan = form.get("nonce"), plans.saved_plan(own)
+    # read before anybody is looked for: work of this form that begins meanwhile is found, or refuses a second start
+    running = jobs.releasing(own.root.folder, own.name)
+    number = None if plan is None else form_number(own)
     if jobs.find(own.root.folder, nonce) is not None:  # the other tab was quicker
         say(request, words["once"])
         return go(f"/d/{own.name}/job/{nonce}")
-    if jobs.releasing(own.root.folder, own.name) is not None:
+    if running is not None:
         raise ParameterError(words["one_at_a_time"])
-    if plan is None or nonce != form_number(own):
+    if plan is None or nonce != number:
         raise ParameterError(words["changed"])
     if form.get("confirm") != own.name:
         raise FieldError("confirm", words["confirm_wrong"].format(name=own.name, typed=form.get("confirm")[:60]))

@@ -17,7 +17,7 @@ from understudy.studio.forms import FieldError
 from understudy.studio.frame import Audience, Equivalent, dataset_of, download, go, page, say, stored_page
 from understudy.studio.guard import form_of, session_of
 from understudy.studio.released import Released
-from understudy.studio.stored_books import is_linked, load_book, one_book, table_of
+from understudy.studio.stored_books import is_linked, load_book, table_of, tables_of
 from understudy.studio.texts import texts
 from understudy.studio.workspace import Dataset, private_folder
 
@@ -198,17 +198,21 @@ def _reading_book(own: Dataset, release: Released) -> Path | None:
 
     It has to be the same codebook otherwise; one that was edited since is about another release.
     """
-    if is_linked(own) or not own.codebook.is_file():
+    if not own.codebook.is_file():
         return None
-    book = one_book(own)
+    book = load_book(own)
     if book.plain == book:
         return None
     try:
         released = load_any(release.file("codebook.toml"))
     except (UnderstudyError, OSError):
         return None
-    same = [column.content for column in getattr(released, "columns", ())]
-    return own.codebook if same == [column.content for column in book.plain.columns] else None
+    return own.codebook if _contents(released) == _contents(book.plain) else None
+
+
+def _contents(book: Any) -> list[tuple[str, str]]:
+    """What every column may hold, table by table."""
+    return [(name, column.content) for name, part in tables_of(book).items() for column in part.columns]
 
 
 def _equivalent(own: Dataset, release: Released | None, target: str = "", risk: str = RISKS[0]) -> Equivalent:

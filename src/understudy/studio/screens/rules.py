@@ -1,6 +1,7 @@
 """Rules: those in the codebook, those that the data seem to keep, and packs of public ones. Each yes has a source."""
 
 from shlex import quote as quote_word
+from typing import Any
 
 from fastapi import APIRouter
 from starlette.requests import Request
@@ -29,9 +30,17 @@ def show(request: Request, dataset: str) -> Response:
     book = load_book(own) if has_book else None
     parts = tables_of(book) if book is not None else {}
     unsourced = set(getattr(book, "unsourced_rules", ()))
+    written = [(name, rule) for name, part in parts.items() for rule in part.constraints]
+    written += [("", rule) for rule in getattr(book, "rules", ())]
     present = [
-        {"words": rule.words(), "source": rule.attestation or rule.source, "open": rule.title in unsourced}
-        for rule in (*(rule for part in parts.values() for rule in part.constraints), *getattr(book, "rules", ()))
+        {
+            "words": rule.words(),
+            "source": rule.attestation or rule.source,
+            "open": rule.title in unsourced,
+            "table": name,
+            "title": rule.title,
+        }
+        for name, rule in written
     ]
     path, data = own.shown(own.path("codebook.toml")), own.root.spelled(own.data)
     table, named = table_words(own)
@@ -49,6 +58,7 @@ def show(request: Request, dataset: str) -> Response:
             f'us.rules("{path}", {data!r}{named}).proposals',
             f'us.rules("{path}", {data!r}{named}, accept=["ID"], by="NAME", source="SOURCE")',
             *mapped[1:],
+            *(_back_words(path, *written[0]) if written else ()),
         ),
     )
     return page(
@@ -98,6 +108,28 @@ def accept(request: Request, dataset: str) -> Response:
         start_look(own, "accepted", "rules", given={**given, "by": form["by"], "source": form["source"]})
     say(request, words["taken"].format(n=len(chosen) + len(packs)))
     return go(f"/d/{own.name}/codebook/rules")
+
+
+@router.post("/d/{dataset}/codebook/rules/back")
+def take_back(request: Request, dataset: str) -> Response:
+    """Take one rule out again, whatever was changed since it was accepted."""
+    from understudy.facade.book_edits import remove_rule
+
+    own, form = dataset_of(request, dataset), form_of(request)
+    check_number(own, form)
+    with changing(own):
+        remove_rule(own.codebook, form["rule"], table=form.get("table") or None)
+    say(request, texts("codebook")["rules"]["taken_back"])
+    return go(f"/d/{own.name}/codebook/rules")
+
+
+def _back_words(book: str, table: str, rule: Any) -> tuple[str, str]:
+    """How the first rule is taken out; a codebook that is edited by hand does as well."""
+    named = f", table={table!r}" if table else ""
+    return (
+        "from understudy.facade.book_edits import remove_rule",
+        f'remove_rule("{book}", {rule.title!r}{named})',
+    )
 
 
 def _maps(own: Dataset, form: Form, chosen: list[str]) -> list[tuple[str, str, str, str]]:
