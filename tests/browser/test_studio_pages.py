@@ -317,7 +317,9 @@ def laws(root):
     own.path("days.csv").write_text("\n".join(["day,number", *rows, ""]))
     column = '[[columns]]\nname = "{}"\nkind = "categorical"\nlevels = [{}]\n\n'
     levels = (", ".join(f'"{day}"' for day in days), '"1", "2", "3", "4"')
-    own.path("codebook.toml").write_text("format = 1\n\n" + "".join(map(column.format, ("day", "number"), levels)) + LAW)
+    own.path("codebook.toml").write_text(
+        "format = 1\n\n" + "".join(map(column.format, ("day", "number"), levels)) + LAW
+    )
     assert look(own, "rules")
     return own
 

@@ -93,7 +93,10 @@ def test_a_rule_of_linked_tables_is_taken_back_where_it_stands(tmp_path):
     own = new_dataset(Root.at(tmp_path), "linked", title="Linked", data="files")
     own.codebook.write_text(BOOK + MORE.format("patients", "born") + MORE.format("stays", "from") + RULES)
     before, visitor, here = own.codebook.read_text(), Visitor(tmp_path), "/d/linked/codebook/rules"
-    taken = r'name="shown" value="(\w+)"><input type="hidden" name="table" value="(\w*)"><button name="rule" value="([^"]+)"'
+    taken = (
+        r'name="shown" value="(\w+)"><input type="hidden" name="table" value="(\w*)">'
+        r'<button name="rule" value="([^"]+)"'
+    )
     forms = re.findall(taken, visitor.get(here).text)
     assert [table for _, table, _ in forms] == ["patients", "stays", ""]
     for number, (_, table, rule) in enumerate(forms):

@@ -573,7 +573,10 @@ def test_one_rule_is_taken_back_alone(own):
 
 
 def test_the_python_that_takes_a_rule_back_does_so(own, monkeypatch):
-    rule = '\n[[constraints]]\nkind = "impossible"\nname = "{0}\\"<"\nsource = "s"\ncells = {{ sex = "{0}", age = "[0, 18)" }}\n'
+    rule = (
+        '\n[[constraints]]\nkind = "impossible"\nname = "{0}\\"<"\nsource = "s"\n'
+        'cells = {{ sex = "{0}", age = "[0, 18)" }}\n'
+    )
     own.codebook.write_text(BOOK + rule.format("M") + rule.format("F"))
     shown = Visitor(own.root.folder).get("/d/stays/codebook/rules").text
     monkeypatch.chdir(own.root.folder)

@@ -212,7 +212,8 @@ def _without(rules: Sequence[Rule], title: str) -> tuple[Rule, ...]:
     left = tuple(rule for rule in rules if rule.title != title)
     if len(left) == len(rules):
         raise ParameterError(
-            f"there is no rule {title!r} here in the codebook; it has {listed([rule.title for rule in rules]) or 'none'}."
+            f"there is no rule {title!r} here in the codebook; "
+            f"it has {listed([rule.title for rule in rules]) or 'none'}."
         )
     return left
 

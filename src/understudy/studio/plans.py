@@ -233,8 +233,13 @@ def keep(own: Dataset, plan: Plan) -> None:
 def offered_methods() -> list[dict[str, Any]]:
     """Methods whose price is one epsilon, the recommended one first, each with the public numbers that it needs."""
     return [
-        {"name": name, "summary": recipe.summary, "promise": recipe.facts.guarantee, "needs": _needed(name),
-         "instead": recipe.facts.instead}  # fmt: skip
+        {
+            "name": name,
+            "summary": recipe.summary,
+            "promise": recipe.facts.guarantee,
+            "needs": _needed(name),
+            "instead": recipe.facts.instead,
+        }
         for name, recipe in methods.synthesis_methods().items()
         if "epsilon" in tables.declared_options(name)
     ]
