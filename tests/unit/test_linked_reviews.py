@@ -10,6 +10,7 @@ from understudy.codebook import LinkedCodebook
 from understudy.codebook.linked_rules import table_of
 from understudy.codebook.rules import Order
 from understudy.errors import CodebookError, ParameterError
+from understudy.facade import demo
 
 BOOK = datasets.histories_codebook()
 
@@ -95,6 +96,39 @@ def test_rules_across_tables_are_proposed_and_written(data, file):
     assert len(book.rules) == 1 and len(book.table("diagnoses").book.constraints) == 1
     assert book.unsourced_rules == () and len(made.added) == 2
     assert mothers.id not in {proposal.id for proposal in us.rules(file, data).proposals}
+
+
+def test_public_tables_say_which_column_fixes_which(data, file, tmp_path):
+    """Within a table the rule is its own, between tables it stands across them; a newer map replaces the older one."""
+    inner, across = tmp_path / "inner.csv", tmp_path / "across.csv"
+    inner.write_text("ward,outcome\nmedicine,home\nsurgery,care\n")
+    across.write_text("ward,sex\nobstetrics,F\n")
+    vouched = {"by": "A. Meyer", "source": "house rules"}
+    maps = {("stays.ward", "stays.outcome"): inner, ("stays.ward", "patients.sex"): across}
+    before = LinkedCodebook.load(file)
+    with pytest.raises(ParameterError, match="a map needs `by` and `source`"):
+        us.rules(file, maps=maps)
+    assert len(us.rules(file, maps=maps, **vouched).added) == 2
+    book = LinkedCodebook.load(file)
+    (own,) = book.table("stays").book.constraints[len(before.table("stays").book.constraints) :]
+    (rule,) = book.rules[len(before.rules) :]
+    assert (own.columns, dict(own.groups)["care"]) == (("ward", "outcome"), ("surgery",)) and own.attestation
+    assert (rule.columns, dict(rule.groups)) == (("stays.ward", "patients.sex"), {"F": ("obstetrics",)})
+    assert book.unsourced_rules == ()
+    inner.write_text("ward,outcome\nsurgery,home\n")
+    us.rules(file, maps={("stays.ward", "stays.outcome"): inner}, **vouched)
+    again = LinkedCodebook.load(file).table("stays").book.constraints
+    assert [dict(one.groups) for one in again if one.kind == "determines"] == [{"home": ("surgery",)}]
+    inner.write_text("ward,outcome\nsurgery,gone\n")
+    with pytest.raises(ParameterError, match=r"no level of 'stays\.outcome'"):
+        us.rules(file, maps={("stays.ward", "stays.outcome"): inner}, **vouched)
+
+
+def test_a_confidential_file_of_linked_tables_is_no_public_map(file, tmp_path):
+    folder = tmp_path / "files"
+    demo.example_histories(folder, patients=30)
+    with pytest.raises(ParameterError, match="confidential"):
+        us.rules(file, folder, maps={("stays.ward", "stays.outcome"): folder / "stays.csv"}, by="A", source="s")
 
 
 def test_what_nobody_declares_stays_drafted(data, file):

@@ -15,6 +15,7 @@ from understudy.facade.linked_looks import evaluate_linked
 from understudy.studio import jobs
 from understudy.studio.books import lines_of
 from understudy.studio.jobs import JobState
+from understudy.studio.looking import look
 from understudy.studio.looks import find_look
 from understudy.studio.workspace import Root, new_dataset, private_folder
 
@@ -206,6 +207,35 @@ def test_the_report_of_linked_tables_waits_for_limits_and_is_held_against_them(t
     assert "Limits that the verdicts are held against" in page and "limit 7)" in page
     later = visitor.post(f"{here}/board", {"limit-share_error": "0.5", "by": "B"}, came_from=here)
     assert later.status_code == 303 and "its limits stand" in visitor.get(here).text
+
+
+def test_a_map_of_linked_tables_has_a_place_for_its_public_table(tmp_path):
+    """As for one table: it is named beside the proposal, and the data themselves are refused as one."""
+    own = new_dataset(Root.at(tmp_path), "linked", title="Linked", data="files")
+    own.path("files").mkdir()
+    own.codebook.write_text(BOOK + MORE.format("stays", "from"))
+    own.path("files", "patients.csv").write_text("patient_id,sex\n" + "".join(f"{n},F\n" for n in range(200)))
+    own.path("files", "stays.csv").write_text(
+        "patient_id,ward,from\n" + "".join(f"{n % 200},{'AB'[n % 2]},{'BA'[n % 2]}\n" for n in range(400))
+    )
+    (tmp_path / "wards.csv").write_text("ward,from\nA,B\nB,A\n")
+    assert look(own, "rules")
+    (fixes, *_) = [one for one in find_look(own, "rules").seen["proposals"] if one["needs_map"]]
+    assert set(fixes["columns"]) == {"stays.ward", "stays.from"}
+    visitor, here, field = Visitor(tmp_path), "/d/linked/codebook/rules", f"map-{fixes['id']}"
+    shown = visitor.get(here).text
+    assert f'name="{field}"' in shown and "--map stays." in shown
+    signed = {"accept": fixes["id"], "by": "A. Meyer", "source": "the house"}
+    assert "name the public table" in visitor.done(here, {**signed, field: ""}).text
+    visitor.done(here, {**signed, field: "linked/files/stays.csv"})
+    visitor.wait("linked")
+    assert find_look(own, "accepted").problem and "constraints" not in own.codebook.read_text()
+    visitor.done(here, {**signed, field: "wards.csv"})
+    visitor.wait("linked")
+    assert find_look(own, "accepted").problem == ""
+    book = LinkedCodebook.load(own.codebook)
+    (rule,) = book.table("stays").book.constraints
+    assert rule.kind == "determines" and rule.attestation.by == "A. Meyer" and book.is_public
 
 
 def untidy(own):

@@ -8,6 +8,7 @@ from pathlib import Path
 from understudy.codebook.attestation import Attestation
 from understudy.codebook.book import Codebook
 from understudy.codebook.columns import Column
+from understudy.codebook.linked import LinkedCodebook
 from understudy.codebook.rules import Determines, code_of_value
 from understudy.errors import ParameterError
 from understudy.loading import loader
@@ -47,9 +48,12 @@ def read_map(path: str | Path) -> dict[str, str]:
 
 
 def mapped_rule(
-    book: Codebook, column: str, sets: str, pairs: Mapping[str, str], attestation: Attestation
+    book: Codebook | LinkedCodebook, column: str, sets: str, pairs: Mapping[str, str], attestation: Attestation
 ) -> Determines:
-    """The rule that ``column`` fixes ``sets`` as a public table says; levels that it does not list stay free."""
+    """The rule that ``column`` fixes ``sets`` as a public table says; levels that it does not list stay free.
+
+    Columns of linked tables are spelled as rules across them spell them.
+    """
     first, second = _of_the_model(book, column), _of_the_model(book, sets)
     keys = {code_of_value(first, key): value for key, value in pairs.items()}
     groups: dict[str, list[str]] = {}
@@ -77,7 +81,7 @@ def mapped_rule(
     return replace(rule, attestation=replace(attestation, of=rule.content))
 
 
-def _of_the_model(book: Codebook, name: str) -> Column:
+def _of_the_model(book: Codebook | LinkedCodebook, name: str) -> Column:
     column = book.column(name)
     if not column.is_modelled:
         raise ParameterError(

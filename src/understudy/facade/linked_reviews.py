@@ -158,6 +158,7 @@ def rules_of_tables(
     data: Any,
     *,
     accept: Sequence[str],
+    maps: Mapping[tuple[str, str], str | Path],
     by: str | None,
     source: str | None,
     given: Mapping[str, Any],
@@ -170,15 +171,19 @@ def rules_of_tables(
     from understudy.evaluate.linked.opened import open_tables
     from understudy.evaluate.linked.proposals import propose_across
     from understudy.evaluate.linked.rows import read_rows
-    from understudy.facade.reviews import Rules, accepted_rules, attestation, write_book
+    from understudy.facade.reviews import Rules, accepted_rules, attestation, mapped_rules, write_book
+    from understudy.sources.linked_files import places_of
 
     _refuse(**given)
     text, linked = read_text(book), LinkedCodebook.load(book)
-    if data is None:
+    if data is None and (accept or not maps):
         raise ParameterError("`data` is missing: rules of linked tables are proposed from the data.")
     word = attestation(by, source)
-    proposals = propose_across(read_rows(open_tables(data, linked), linked, capped=False))
-    added = accepted_rules(proposals, accept, word)
+    files = () if data is None else tuple(place.what for place in places_of(data, linked).values())
+    added = mapped_rules(linked, maps, word, confidential=files or (None,))
+    is_asked = data is not None and (accept or not maps)
+    proposals = propose_across(read_rows(open_tables(data, linked), linked, capped=False)) if is_asked else []
+    added += accepted_rules(proposals, accept, word)
     if added:
         wanted = _with_rules(linked, added)
         write_book(book, edited_linked_text(text, linked, wanted))
@@ -189,6 +194,7 @@ def rules_of_tables(
 def _with_rules(book: LinkedCodebook, added: Sequence[Rule]) -> LinkedCodebook:
     """Rules about one row of one table are its own; the others stand across the tables."""
     from understudy.codebook.linked_rules import is_previous, renamed, table_of
+    from understudy.facade.reviews import without_maps
 
     own: dict[str, list[Rule]] = {}
     across: list[Rule] = []
@@ -202,10 +208,12 @@ def _with_rules(book: LinkedCodebook, added: Sequence[Rule]) -> LinkedCodebook:
         else:
             across.append(rule)
     changed = tuple(
-        replace(t, book=replace(t.book, constraints=(*t.book.constraints, *own[t.name]))) if t.name in own else t
+        replace(t, book=replace(t.book, constraints=(*without_maps(t.book.constraints, own[t.name]), *own[t.name])))
+        if t.name in own
+        else t
         for t in book.tables
     )
-    return replace(book, tables=changed, rules=(*book.rules, *across))
+    return replace(book, tables=changed, rules=(*without_maps(book.rules, across), *across))
 
 
 def _refuse(**given: Any) -> None:

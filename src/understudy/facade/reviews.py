@@ -200,7 +200,8 @@ def rules(
         Ids of proposals. With ``by`` and ``source`` they are declared public; without, releases have no formal
         guarantee.
     maps
-        Public tables for columns that fix others: ``{("facility", "county"): "facilities.csv"}``.
+        Public tables for columns that fix others: ``{("facility", "county"): "facilities.csv"}``; columns of linked
+        tables are spelled ``table.column``.
     packs
         Packs of public rules: ``deaths``, ``newborns``, ``pregnancy``, ``sex_and_diagnoses``.
     columns, levels
@@ -214,28 +215,23 @@ def rules(
         ``.proposals``, ``.packs``, ``.added`` and ``.codebook``.
     """
     from understudy.codebook.edits import edited_text
-    from understudy.codebook.maps import mapped_rule, read_map
     from understudy.codebook.rule_packs import match_pack, proposed_packs
     from understudy.facade.linked_reviews import linked_file, rules_of_tables
-    from understudy.sources.inputs import refuse_as_rule
 
     if linked_file(book):
-        given = {"maps": maps, "packs": packs, "columns": columns, "levels": levels, "table": table}
-        return rules_of_tables(book, data, accept=accept, by=by, source=source, given=given, report=report)
+        given = {"packs": packs, "columns": columns, "levels": levels, "table": table}
+        return rules_of_tables(
+            book, data, accept=accept, maps=maps or {}, by=by, source=source, given=given, report=report
+        )
     text, codebook = read_book(book)
     if (columns or levels) and not packs:
         raise ParameterError("`columns` and `levels` belong to a pack; name it, such as packs=['pregnancy'].")
     if accept and data is None:
         raise ParameterError("`accept` names proposals, which are read from the data; give `data` too.")
     word = attestation(by, source)
-    if maps and word is None:
-        raise ParameterError("a map needs `by` and `source`: who declares it, and where the table was published.")
+    mapped = mapped_rules(codebook, maps or {}, word, confidential=(data,))
     matches = [match_pack(codebook, name, columns, levels) for name in packs]
-    added: list[Rule] = []
-    for (first, second), path in (maps or {}).items():
-        assert word is not None
-        refuse_as_rule(path, f"map of {first!r}", confidential=data)
-        added.append(mapped_rule(codebook, first, second, read_map(path), word))
+    added: list[Rule] = list(mapped)
     for match in matches:
         if not match.rules:
             named = ", ".join(f"{name} has {value}" for (name, value), own in match.levels.items() if not own)
@@ -250,9 +246,7 @@ def rules(
     present = {rule.content for rule in codebook.constraints}
     added = [rule for rule in added if rule.content not in present]
     if added:
-        mapped = {rule.columns for rule in added if rule.kind == "determines"}
-        kept = [r for r in codebook.constraints if r.columns not in mapped or r.kind != "determines"]
-        codebook = replace(codebook, constraints=(*kept, *added))
+        codebook = replace(codebook, constraints=(*without_maps(codebook.constraints, added), *added))
         write_book(book, edited_text(text, codebook))
     notes = [note for match in matches for note in match.notes]
     notes += [
@@ -267,6 +261,34 @@ def rules(
         added=tuple(added),
         notes=tuple(notes),
     )
+
+
+def mapped_rules(
+    codebook: Codebook | LinkedCodebook,
+    maps: Mapping[tuple[str, str], str | Path],
+    word: Attestation | None,
+    *,
+    confidential: Sequence[Any],
+) -> list[Rule]:
+    """Rules by which one column fixes another, as public tables say; the confidential ones are refused as such."""
+    from understudy.codebook.maps import mapped_rule, read_map
+    from understudy.sources.inputs import refuse_as_rule
+
+    if maps and word is None:
+        raise ParameterError("a map needs `by` and `source`: who declares it, and where the table was published.")
+    rules: list[Rule] = []
+    for (first, second), path in maps.items():
+        assert word is not None
+        for data in confidential:
+            refuse_as_rule(path, f"map of {first!r}", confidential=data)
+        rules.append(mapped_rule(codebook, first, second, read_map(path), word))
+    return rules
+
+
+def without_maps(rules: Sequence[Rule], added: Sequence[Rule]) -> tuple[Rule, ...]:
+    """The rules without maps between the same columns as those that are added, which replace them."""
+    mapped = {rule.columns for rule in added if rule.kind == "determines"}
+    return tuple(rule for rule in rules if rule.columns not in mapped or rule.kind != "determines")
 
 
 def accepted_rules(proposals: Sequence[Proposal], names: Sequence[str], word: Attestation | None) -> list[Rule]:

@@ -14,7 +14,7 @@ from understudy.studio.frame import Audience, Equivalent, dataset_of, go, page, 
 from understudy.studio.guard import Form, form_of, session_of
 from understudy.studio.looks import find_look, is_looking, start_look
 from understudy.studio.plans import table_words
-from understudy.studio.stored_books import is_linked, load_book, tables_of
+from understudy.studio.stored_books import load_book, tables_of
 from understudy.studio.texts import texts
 from understudy.studio.workspace import Dataset, OutsideRootError
 
@@ -46,7 +46,7 @@ def show(request: Request, dataset: str) -> Response:
     table, named = table_words(own)
     seen = look.seen or {}
     fixing = next((one["columns"] for one in seen.get("proposals", ()) if one["needs_map"]), None)
-    mapped = () if fixing is None or is_linked(own) else _map_words(path, *fixing)
+    mapped = () if fixing is None else _map_words(path, *fixing)
     same = Equivalent(
         commands=(
             f"understudy codebook rules {path} --data {quote_word(data)}{table}",
@@ -76,7 +76,7 @@ def show(request: Request, dataset: str) -> Response:
         proposals=seen.get("proposals", [])[:_MOST],
         found=len(seen.get("proposals", ())),
         files=[own.root.relative(path) for path in own.root.row_files() if path.suffix.lower() == ".csv"],
-        may_map=has_book and not is_linked(own),
+        may_map=has_book,
         packs=[pack for pack in seen.get("packs", ()) if not {*pack["rules"]} <= {rule["words"] for rule in present}],
         looking=is_looking(own),
         trouble=[found.problem for kind in ("accepted",) if (found := find_look(own, kind)).problem],
@@ -143,8 +143,6 @@ def _maps(own: Dataset, form: Form, chosen: list[str]) -> list[tuple[str, str, s
         name, needs = proposal["id"], proposal["needs_map"]
         if name not in chosen or not needs:
             continue
-        if is_linked(own):
-            raise ParameterError(words["map_linked"])
         field = f"map-{name}"
         if not (file := form[field]):
             raise FieldError(field, words["no_map"].format(words=proposal["words"]))
