@@ -1,14 +1,17 @@
 """Mistakes with a database, at the command line: one sentence, exit code 2, nothing charged, nothing written."""
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import understudy as us
 from tests.engines.conftest import put_into_sqlite
 from tests.engines.test_engines import BOOK, typed_table
+from understudy.errors import DataError
 from understudy.privacy.guarantees import Neighbours
 
 SERVERS = ["postgres", "mariadb"]
@@ -94,7 +97,6 @@ def test_linked_tables_that_change_while_they_are_encoded(
     """PostgreSQL sees one state of all tables; MariaDB says that they changed."""
     from tests.engines.test_linked_engines import BOOK as LINKED
     from tests.unit.linked_hospital import tables
-    from understudy.errors import DataError
     from understudy.sources.linked import LinkedSource, open_linked
 
     server = served(request, engine)
@@ -138,3 +140,57 @@ def test_postgres_without_tables_of_its_own_holds_one_state(postgres: Any) -> No
         assert source.count([("age",)])[0].open().to_grid().sum() == 400
         later = us.open(postgres.address("visits", user="looker"), book)
         assert later.count([("age",)])[0].open().to_grid().sum() == 401
+
+
+def _cut_short(path: Path) -> None:
+    os.truncate(path, 8192)
+
+
+def _overwritten(path: Path) -> None:
+    size = path.stat().st_size
+    with path.open("r+b") as file:
+        file.seek(8192)
+        file.write(b"QZX!" * ((size - 8192) // 4))
+
+
+@pytest.mark.parametrize("harm", [_cut_short, _overwritten])
+@pytest.mark.parametrize("engine", ["duckdb", "sqlite"])
+def test_a_file_that_goes_away_while_it_is_counted(engine: str, harm: Any, tmp_path: Path) -> None:
+    """In place, as a disk that fails does; a file that is replaced is read to its end, of the one state it had."""
+    path, rows = tmp_path / f"t.{engine}", pa.concat_tables([typed_table()] * 250)
+    if engine == "sqlite":
+        put_into_sqlite(path, "visits", rows)
+    else:
+        import duckdb
+
+        with duckdb.connect(str(path)) as connection:
+            connection.register("frame", rows)
+            connection.execute("CREATE TABLE visits AS FROM frame")
+    source = us.open(f"{engine}://{path}", BOOK)
+    harm(path)
+    with pytest.raises(DataError, match=r"cannot be read.*opy it again from its source") as caught:
+        source.count([("age",)])
+    said = str(caught.value)
+    assert "Traceback" not in said and "arrow_scan" not in said and "QZX" not in said and ".." not in said
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "sqlite"])
+def test_a_file_that_is_replaced_or_removed_is_counted_in_one_state(engine: str, tmp_path: Path) -> None:
+    path, other = tmp_path / f"t.{engine}", tmp_path / f"u.{engine}"
+    for place, rows in ((path, typed_table()), (other, typed_table().slice(0, 100))):
+        if engine == "sqlite":
+            put_into_sqlite(place, "visits", rows)
+            continue
+        import duckdb
+
+        with duckdb.connect(str(place)) as connection:
+            connection.register("frame", rows)
+            connection.execute("CREATE TABLE visits AS FROM frame")
+    book = us.Codebook(columns=(BOOK.column("bmi"),))
+    source = us.open(f"{engine}://{path}", book, local_bytes=0)
+    assert source.count([("bmi",)])[0].open().to_grid().sum() == 400
+    other.replace(path)
+    assert source.count([(book.smooth[0].fine.name,)])[0].open().to_grid().sum() == 400
+    later = us.open(f"{engine}://{path}", book, local_bytes=0)
+    path.unlink()
+    assert later.count([("bmi",)])[0].open().to_grid().sum() == 100

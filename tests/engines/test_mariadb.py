@@ -17,6 +17,8 @@ from sqlglot import expressions as sql
 
 import understudy as us
 from tests.engines.conftest import Maria, start_maria
+from tests.engines.test_capping import BOOK as CAPPED
+from tests.engines.test_capping import visits as capped_visits
 from tests.engines.test_engines import BOOK, CLIQUES, opened, reference_codes, typed_table
 from tests.engines.test_injection import LEVELS, NAMES, book_of, counted, expected, table_of
 from understudy.codebook import Categorical, Codebook, Continuous, Dates, Grain, Integer
@@ -89,6 +91,44 @@ def test_the_general_log_shows_that_only_counts_leave(maria: Maria) -> None:
     private = {"visits", *codes}
     about = [text for text in sent if any(name in text for name in private)]
     assert len(about) > 10
+    assert [text for text in sent if sends_rows(text, private)] == []
+
+
+@pytest.mark.parametrize("user", ["root", "looker"])
+def test_the_log_shows_no_records_where_people_are_capped(maria: Maria, user: str) -> None:
+    """With temporary tables and without."""
+    maria.load("capped_visits", capped_visits())
+    maria.run("CREATE USER IF NOT EXISTS looker", "GRANT SELECT ON test.capped_visits TO looker")
+    gc.collect()
+    before = maria.log.stat().st_size
+    us.Marginals(epsilon=1.0, delta=1e-6).fit(us.open(maria.address("capped_visits", user=user), CAPPED))
+    sent = statements(maria, before)
+    private = {
+        "capped_visits",
+        "codes",
+        *(n for text in sent for n in re.findall(r"understudy_codes_[0-9a-f]{32}", text)),
+    }
+    assert any("SHA2" in text.upper() for text in sent) and (len(private) > 2) == (user == "root")
+    assert [text for text in sent if sends_rows(text, private)] == []
+
+
+def test_the_log_shows_no_records_of_linked_tables(maria: Maria) -> None:
+    from tests.engines.test_linked_engines import BOOK as LINKED
+    from tests.unit.linked_hospital import tables
+
+    for name, table in tables().items():
+        maria.load(name, table)
+    gc.collect()
+    before = maria.log.stat().st_size
+    source = open_linked(maria.address("x").replace("&table=x", ""), LINKED).capped("a key")
+    for table in LINKED.tables:
+        rows = source.rows(table.name)
+        codes = [f"c{place}" for place in range(len(source.columns(table.name)))]
+        source.counting(table.book, rows.select(codes)).count([table.book.names[:1]])
+    sent = statements(maria, before)
+    private = {*tables(), *(name for text in sent for name in re.findall(r"understudy_[a-z]+_[0-9a-f]{32}", text))}
+    assert len(private) > len(tables())
+    assert len([text for text in sent if any(name in text for name in private)]) > 10
     assert [text for text in sent if sends_rows(text, private)] == []
 
 

@@ -233,6 +233,52 @@ def test_a_cluster_loses_a_worker_while_it_draws(
     assert charge.state == ChargeState.COMMITTED and charge.release_id == manifest["release"]
 
 
+_KILLED = """
+import os, signal, sys
+from pathlib import Path
+import understudy as us
+from understudy.errors import DataError
+from understudy.sources.engines.spark import spark_session
+
+folder = Path(sys.argv[1])
+session = spark_session("local[1]")
+java = int(session.sparkContext._jvm.java.lang.ProcessHandle.current().pid())
+asked = []
+
+def report(step, done, total):
+    asked.append(step)
+    if step == "counting" and asked.count("counting") == 1:
+        os.kill(java, signal.SIGKILL)
+
+for _ in range(2):  # and it stays a sentence
+    try:
+        us.synthesize(session, folder / "book.toml", rows=10, method="marginals", epsilon=1.0, delta=1e-6,
+                      out=folder / "release", account=folder / "a.account", table=str(folder / "t.parquet"),
+                      report=report)
+    except DataError as reason:
+        print("said:", reason, flush=True)
+assert "counting" in asked
+os._exit(0)  # Spark's own clean-up waits for the Java that is gone
+"""
+
+
+@pytest.mark.long
+def test_a_count_that_loses_spark_says_so(java: Path, tmp_path: Path) -> None:
+    """Java is killed in the middle of a count: one sentence, nothing charged, nothing written, no traceback."""
+    pq.write_table(table(), tmp_path / "t.parquet")
+    declared().save(tmp_path / "book.toml")
+    new_account(tmp_path / "a.account")
+    done = subprocess.run(
+        [sys.executable, "-c", _KILLED, str(tmp_path)],
+        env=spark_environment(), capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    said = [line for line in done.stdout.splitlines() if line.startswith("said:")]
+    assert done.returncode == 0 and len(said) == 2, done.stdout + done.stderr
+    assert all("The database went away while it was asked; nothing was released" in line for line in said), said
+    assert "Traceback" not in done.stderr
+    assert us.Account.open(tmp_path / "a.account").history() == [] and not (tmp_path / "release").exists()
+
+
 @pytest.mark.parametrize("change", ["more rows", "as many rows", "gone"])
 def test_a_file_that_changes_is_said_and_counts_are_never_mixed(spark: Any, tmp_path: Path, change: str) -> None:
     """Spark lists files once, and would read what is under their names now."""

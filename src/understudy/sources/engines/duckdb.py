@@ -1,5 +1,6 @@
 """DuckDB: files of it, and the engine of our own in which all other files are read."""
 
+import re
 import tempfile
 import threading
 import weakref
@@ -13,6 +14,10 @@ from understudy.sources.engines.dialect import Dialect, finite_day
 from understudy.sources.engines.file_database import FileEngine
 from understudy.sources.engines.kind import Address, Found
 
+_HANDED_OVER = re.compile(
+    r"arrow_scan: get_next failed\(\): (?:(?:Invalid|Unknown error|IOError): )*(.+?)\.? Detail: Python exception",
+    re.DOTALL,
+)
 _MEMORY = "1GB"
 """What DuckDB may hold before it spills to a private temporary folder."""
 
@@ -118,12 +123,22 @@ class _DuckDB(FileEngine):
             "A view in the database reads a file beside it, which is not allowed here. Copy its rows into a table of "
             "the database: CREATE TABLE ... AS SELECT * FROM the view.",
         ),
+        (
+            ("could not read enough bytes", "corrupt database file"),
+            "The file is damaged, or was overwritten while it was read; nothing was released. Copy it again from its "
+            "source.",
+        ),
     )
 
     def failures(self) -> tuple[type[BaseException], ...]:
         import duckdb
 
         return (duckdb.Error,)
+
+    def words(self, reason: BaseException) -> str:
+        """Of rows that are handed to it from Python, what was wrong there, and not where in the code."""
+        inner = _HANDED_OVER.search(str(reason))
+        return str(reason) if inner is None else inner[1]
 
     def tables(self, where: Address) -> list[str]:
         return _tables(self._attached(where))

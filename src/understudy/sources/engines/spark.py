@@ -5,6 +5,7 @@ written anew under the same name, wholly or in part, when numbers are encoded ag
 made again. So size and time of every file are compared after each question, and a change is said.
 """
 
+import logging
 import os
 import re
 import shutil
@@ -29,6 +30,7 @@ from understudy.sources.faults import engine_errors
 _CONNECT_SECONDS = 10
 _MASTERS = ("local", "spark://", "yarn", "k8s://")
 _MOST_IN_A_BYTE = 127
+_GONE = "Spark's Java process does not answer any more"
 
 
 @ibis.udf.scalar.builtin  # type: ignore[untyped-decorator]
@@ -180,7 +182,7 @@ class _Spark(Engine):
     dialect = _SparkDialect()
     remedies = (
         (
-            ("sparkcontext was shut down", "answer from java side is empty"),
+            ("sparkcontext was shut down", "answer from java side is empty", _GONE.lower()),
             "The database went away while it was asked; nothing was released. Run again when it is back.",
         ),
         (
@@ -197,6 +199,15 @@ class _Spark(Engine):
         from pyspark.errors import PySparkException, PySparkRuntimeError
 
         return (PySparkException, PySparkRuntimeError, Py4JError, ConnectionError)
+
+    def words(self, reason: BaseException) -> str:
+        """A Java side that is gone is told in many ways, such as that it lacks a class that it had before."""
+        from py4j.protocol import Py4JError, Py4JNetworkError
+
+        text = str(reason)
+        unanswered = type(reason) is Py4JError and text.startswith("An error occurred while") and "\n" not in text
+        is_gone = isinstance(reason, Py4JNetworkError | ConnectionError) or "does not exist in the JVM" in text
+        return _GONE if unanswered or is_gone else text
 
     def address(self, parts: SplitResult, options: Mapping[str, str]) -> Address:
         return self.at(_master(parts.netloc), options)
@@ -265,11 +276,17 @@ def _as_table(session: Any, frame: Any, label: str) -> Found:
         return Found(connection, connection.table(name), label)
 
 
+def _not_of_py4j(record: logging.LogRecord) -> bool:
+    """The bridge to Java prints, by the root of all loggers, tracebacks of errors that it raises too."""
+    return "py4j" not in Path(record.pathname).parts
+
+
 def spark_session(master: str | None = None) -> Any:
     """The session of this process, or a new one; ``master`` as Spark spells it, by default what its settings say."""
     need("pyspark", extra="spark", what="Spark, besides Java (for example `apt-get install default-jre-headless`),")
     from pyspark.sql import SparkSession
 
+    logging.getLogger().addFilter(_not_of_py4j)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # or workers take whichever Python they find
     active = SparkSession.getActiveSession()
     if active is not None:
