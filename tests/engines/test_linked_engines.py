@@ -37,7 +37,14 @@ def in_postgres(postgres: Postgres, data: dict[str, Any]) -> str:
     return postgres.address("x").replace("&table=x", "")
 
 
-ENGINES = ["postgres", "mariadb", "mariadb without temporary tables", "sqlite"]
+ENGINES = [
+    "duckdb",
+    "postgres",
+    "postgres without temporary tables",
+    "mariadb",
+    "mariadb without temporary tables",
+    "sqlite",
+]
 
 
 @pytest.fixture
@@ -45,8 +52,25 @@ def put_with(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str, d
     """Puts linked tables into an engine, and gives the address of them all."""
 
     def put(engine: str, data: dict[str, Any]) -> str:
+        if engine == "duckdb":
+            import duckdb
+
+            with duckdb.connect(str(tmp_path / "t.duckdb")) as connection:
+                for name, table in data.items():
+                    connection.register("frame", table)
+                    connection.execute(f"CREATE TABLE {name} AS FROM frame")
+            return f"duckdb://{tmp_path / 't.duckdb'}"
         if engine == "postgres":
             return in_postgres(request.getfixturevalue("postgres"), data)
+        if engine.startswith("postgres"):
+            postgres = request.getfixturevalue("postgres")
+            address = in_postgres(postgres, data)
+            with postgres.connect() as connection:
+                connection.execute("REVOKE TEMPORARY ON DATABASE postgres FROM PUBLIC")
+                if not connection.execute("SELECT 1 FROM pg_roles WHERE rolname = 'reader'").fetchone():
+                    connection.execute("CREATE ROLE reader LOGIN")
+                connection.execute(f"GRANT SELECT ON {', '.join(data)} TO reader")
+            return address.replace("//postgres@", "//reader@")
         if engine == "sqlite":
             for name, table in data.items():
                 put_into_sqlite(tmp_path / "t.sqlite", name, table)

@@ -95,6 +95,14 @@ def put(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     """Puts tables into a database, and gives the address of them all."""
 
     def into(engine: str, tables: Mapping[str, pa.Table]) -> str:
+        if engine == "duckdb":
+            import duckdb
+
+            with duckdb.connect(str(tmp_path / "t.duckdb")) as connection:
+                for name, table in tables.items():
+                    connection.register("frame", table)
+                    connection.execute(f"CREATE TABLE {name} AS FROM frame")
+            return f"duckdb://{tmp_path / 't.duckdb'}"
         if engine == "postgres":
             return in_postgres(request.getfixturevalue("postgres"), tables)
         if engine == "sqlite":
@@ -109,7 +117,7 @@ def put(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     return into
 
 
-DATABASES = ["postgres", "mariadb", "sqlite"]
+DATABASES = ["duckdb", "postgres", "mariadb", "sqlite"]
 
 
 @pytest.mark.parametrize("engine", DATABASES)
