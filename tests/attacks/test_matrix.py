@@ -8,6 +8,7 @@ Most cells are decided on provenance values; some of every kind are run end to e
 import json
 import shlex
 import shutil
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from understudy.cli.app import main
 from understudy.codebook import Categorical, Codebook, Continuous, Integer, Role
 from understudy.commute.recipe import METHODS as COMMUTE
 from understudy.errors import DataError
+from understudy.facade.agents import provenance_of
 from understudy.privacy.guarantees import ApproxDP, PureDP
 from understudy.privacy.provenance import InputRole
 from understudy.release.face import FACE
@@ -253,6 +255,8 @@ def test_what_may_be_promised_follows_from_what_the_table_is(shelf, name, seeded
             with pytest.raises(DataError, match="one person can change the rows of many"):
                 provenance.refuse_as_data(consumer)
         decided += 1
+    with nullcontext() if alone else pytest.raises(DataError, match="one person can change the rows of many"):
+        provenance_of(str(shelf(name, seeded)))  # the data of agents
     for role in InputRole:
         if role.is_public:
             if public:
