@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -69,7 +69,7 @@ def most_measured(book: Codebook) -> tuple[int, int]:
     return min(sum(numbers), _MOST_NUMBERS) + 3 * most, most  # a list without numbers counts as one
 
 
-def bounded_table(content: Path | BinaryIO, book: Codebook) -> pa.Table:
+def bounded_table(content: Path | pa.BufferReader, book: Codebook) -> pa.Table:
     """The lines of a file, which is not larger than its codebook lets it be: some bytes may stand for any number."""
     numbers, lines = most_measured(book)
     facts = pyarrow.parquet.read_metadata(content)

@@ -66,7 +66,7 @@ class ModelParts:
         numbers, lines = most_measured(book)
         longest = max(len(column.name.encode()) for column in book.counted)
         most = _PARQUET * numbers + 3 * lines * (longest + _NUMBER) + _HEADER
-        return bounded_table(io.BytesIO(self._bytes(MEASUREMENTS, most)), book)
+        return bounded_table(pa.BufferReader(self._bytes(MEASUREMENTS, most)), book)
 
     def _bytes(self, name: str, most: int) -> bytes:
         """One part; zipfile never unpacks more than the size that the archive states."""
