@@ -11,6 +11,8 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from fuzz.targets import BOOK, TABLE, prepare
 
@@ -141,8 +143,8 @@ def test_an_address_is_never_repeated():
 # Bombs
 
 
-def bomb(place: Path, tmp_path: Path, name: str, content: bytes) -> Path:
-    with zipfile.ZipFile(place / "model.us") as archive:
+def bomb(place: Path, tmp_path: Path, name: str, content: bytes, *, of: str = "model.us") -> Path:
+    with zipfile.ZipFile(place / of) as archive:
         members = {one: archive.read(one) for one in archive.namelist()}
     assert name in members
     path = tmp_path / "bomb.us"
@@ -177,6 +179,37 @@ def test_a_table_of_a_model_cannot_claim_more_levels_than_its_codebook(place, ta
     facts["tables"][0]["sizes"] = [10**9 for _ in facts["tables"][0]["sizes"]]
     with pytest.raises(UnderstudyError, match="does not have columns and levels of its codebook"):
         load_model(bomb(place, tmp_path, "model.json", json.dumps(facts).encode()))
+
+
+def test_measurements_beside_rows_are_bounded_too(tmp_path, monkeypatch):
+    """Ten million equal numbers are some kB of Parquet; and a name of a megabyte may be meant a thousand times."""
+    model = tmp_path / "m.us"
+    us.synthesize(
+        TABLE, BOOK, rows=5, method="marginals", epsilon=2.0, delta=1e-6, out=tmp_path / "r", save_model=model
+    )
+    with zipfile.ZipFile(model) as archive:
+        members = {one: archive.read(one) for one in archive.namelist()}
+    table = pq.read_table(io.BytesIO(members["measurements.parquet"]))
+    lines, many = table.num_rows, 10_000_000
+    numbers = pa.ListArray.from_arrays(pa.array([0, *[many] * lines], pa.int32()), np.zeros(many, dtype=np.int64))
+    names = pa.array([["x" * 1_000_000] * 3 for _ in range(lines)])
+    for place, column, words in ((6, numbers, "more than its codebook allows"), (0, names, "other columns than")):
+        content = io.BytesIO()
+        pq.write_table(table.set_column(place, table.schema.field(place), column), content, compression="zstd")
+        path = bomb(tmp_path, tmp_path, "measurements.parquet", content.getvalue(), of=model.name)
+        assert path.stat().st_size < 100_000
+        read: list[int] = []  # bytes of what was unpacked; tracemalloc and Arrow's threads get in each other's way
+
+        def noted(*given, _read=pq.read_table, _into=read, **more):
+            _into.append((unpacked := _read(*given, **more)).nbytes)
+            return unpacked
+
+        with monkeypatch.context() as seen, pytest.raises(UnderstudyError, match=words):
+            seen.setattr(pq, "read_table", noted)
+            load_model(path)
+        assert (len(read) == 0) == (place == 6) and sum(read) < 3_000_000
+        (tmp_path / "r" / "measurements.parquet").write_bytes(content.getvalue())
+        assert any(words in problem for problem in us.verify(tmp_path / "r").problems)
 
 
 def test_an_archive_larger_than_the_disk_is_not_unpacked(tmp_path, monkeypatch):

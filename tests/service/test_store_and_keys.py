@@ -8,10 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from sqlalchemy import insert, select, text, update
 
-from understudy.errors import DataError, ParameterError
-from understudy.service import KeyBook, Store
+from understudy.errors import DataError, ParameterError, UnderstudyError
+from understudy.service import Budgets, KeyBook, Store
 from understudy.service import keys as keys_module
-from understudy.service.amounts import cap_of, epsilon_of, price_of
+from understudy.service.amounts import Amount, cap_of, epsilon_of, price_of
+from understudy.service.projects import Projects
 from understudy.service.secret import ENVIRONMENT, ServiceSecret
 from understudy.service.tables import meta
 
@@ -255,3 +256,32 @@ def test_a_secret_file_may_be_named_by_the_environment(tmp_path, monkeypatch):
     monkeypatch.setenv("UNDERSTUDY_SERVICE_SECRET_FILE", str(tmp_path / "nowhere"))
     with pytest.raises(ParameterError, match="nowhere"):
         ServiceSecret.find(None, may_create=False)
+
+
+def test_a_postgres_database_of_the_first_version_is_brought_up(postgres_url, tmp_path):
+    """Its table of changed caps lacked two columns, and projects had no tables; what was granted and spent stays."""
+    with Store.open(postgres_url, secret_file=tmp_path / "secret") as store:
+        book, till = KeyBook(store), Budgets(store)
+        key = book.create(label="k", scopes=["score"]).key.key_id
+        till.register("m", name="m", price=0.5)
+        till.set_cap("m", 2.0)
+        till.grant(key, "m", 1.0)
+        till.charge(key, "m", [b"1" * 32])
+        with store.writing() as connection:
+            for column in ("dataset", "delta"):
+                connection.execute(text(f"ALTER TABLE understudy_cap_changes DROP COLUMN {column}"))
+            for name in ("payments", "questions", "members", "projects", "data_sets"):
+                connection.execute(text(f"DROP TABLE understudy_{name}"))
+    for _ in range(2):  # brought up once, and then as it is
+        with Store.open(postgres_url, secret_file=tmp_path / "secret") as store:
+            of_key, of_model = Budgets(store).balances(key)["m"]
+            assert of_key.spent == of_model.spent == 500_000_000 and not Budgets(store).faults()
+            Budgets(store).set_cap("m", 3.0)
+    with Store.open(postgres_url, secret_file=tmp_path / "secret") as store:
+        projects = Projects(store)
+        projects.set_data_cap("stays", Amount.cap(1.0, 1e-9), account="a" * 32)
+        assert projects.faults() == [] and len(projects.ledger("stays")) == 1
+        with store.writing() as connection:
+            connection.execute(text("UPDATE understudy_meta SET text = '99' WHERE name = 'schema'"))
+    with pytest.raises(UnderstudyError, match="version 99"):
+        Store.open(postgres_url, secret_file=tmp_path / "secret")

@@ -7,11 +7,13 @@ truth needs the tables as they were measured (:mod:`understudy.infer`).
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.parquet
 
 from understudy.blocks.known import Known
 from understudy.codebook import Codebook, Dates, Number, Ordinal
@@ -51,17 +53,60 @@ class Measurements:
     """Columns whose groups have an order, along which dependence usually grows or falls."""
 
 
+_MOST_NUMBERS, _MOST_LINES = 1 << 27, 1 << 24
+"""Where the domain of a codebook is larger than any file."""
+_TAKE_AGAIN = "Take the folder again from where it was published."
+
+
+def most_measured(book: Codebook) -> tuple[int, int]:
+    """How many numbers, and how many lines, the measurements over a codebook hold at most: up to three columns each."""
+    numbers, lines = [1, 0, 0, 0], [1, 0, 0, 0]  # of no column, of one, two and three
+    for column in book.counted:
+        for order in (3, 2, 1):
+            numbers[order] += numbers[order - 1] * column.size
+            lines[order] += lines[order - 1]
+    most = min(sum(lines), _MOST_LINES)
+    return min(sum(numbers), _MOST_NUMBERS) + 3 * most, most  # a list without numbers counts as one
+
+
+def bounded_table(content: Path | pa.BufferReader, book: Codebook) -> pa.Table:
+    """The lines of a file, which is not larger than its codebook lets it be: some bytes may stand for any number."""
+    numbers, lines = most_measured(book)
+    facts = pyarrow.parquet.read_metadata(content)
+    held: dict[str, int] = {}
+    for group in range(facts.num_row_groups):
+        for leaf in map(facts.row_group(group).column, range(facts.num_columns)):
+            held[leaf.path_in_schema] = held.get(leaf.path_in_schema, 0) + leaf.num_values
+    most = max(held.values(), default=0)
+    if facts.num_rows > lines or most > numbers:
+        raise ReleaseError(f"{MEASUREMENTS} has {most:,} numbers, more than its codebook allows. {_TAKE_AGAIN}")
+    texts = [leaf for leaf in held if leaf.partition(".")[0] == SCHEMA.names[0]]
+    if not isinstance(content, Path):
+        content.seek(0)
+    table = pyarrow.parquet.read_table(content, read_dictionary=texts)  # a name once, however often it is meant
+    _refuse_others(table)
+    known = {column.name for column in book.counted}
+    for chunk in table.column(0).chunks:
+        named = chunk.flatten()
+        if not pa.types.is_dictionary(named.type) or not set(named.dictionary.to_pylist()) <= known:
+            raise ReleaseError(f"{MEASUREMENTS} names other columns than its codebook. {_TAKE_AGAIN}")
+    return table.cast(SCHEMA.with_metadata(table.schema.metadata))
+
+
 def read_measurements(table: pa.Table, book: Codebook) -> Measurements:
     """What :mod:`understudy.synth.measurements` wrote; a table that does not belong to the codebook is refused."""
-    if (table.schema.metadata or {}).get(b"format") != FORMAT or table.schema.names != SCHEMA.names:
-        raise ReleaseError(f"{MEASUREMENTS} is not of format {FORMAT.decode()}; use the version that wrote it.")
+    _refuse_others(table)
     try:
         return _read(lines_of(table), book)
     except (LookupError, ValueError, TypeError) as reason:
         raise ReleaseError(
-            f"{MEASUREMENTS} does not fit the codebook of its release ({reason}); take the folder again from where it "
-            "was published."
+            f"{MEASUREMENTS} does not fit the codebook of its release ({reason}). {_TAKE_AGAIN}"
         ) from None
+
+
+def _refuse_others(table: pa.Table) -> None:
+    if (table.schema.metadata or {}).get(b"format") != FORMAT or table.schema.names != SCHEMA.names:
+        raise ReleaseError(f"{MEASUREMENTS} is not of format {FORMAT.decode()}; use the version that wrote it.")
 
 
 def lines_of(table: pa.Table) -> dict[tuple[str, ...], dict[str, Any]]:

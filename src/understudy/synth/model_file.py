@@ -169,7 +169,7 @@ def _unpacked(parts: ModelParts, described: dict[str, Any]) -> ReleasedModel:
         tables=tables[:own],
         details=Details.of(tables[own:], codes=codes),
         people=tuple(described.get("people", ())),
-        measurements=parts.table(MEASUREMENTS) if parts.has(MEASUREMENTS) else None,  # earlier versions had none
+        measurements=parts.measurements(book) if parts.has(MEASUREMENTS) else None,  # earlier versions had none
         **ReleasedModel.read_head(described),
     )
 

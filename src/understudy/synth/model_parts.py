@@ -12,16 +12,17 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet
+
+from understudy.codebook import Codebook
+from understudy.release.measurements import MEASUREMENTS, bounded_table, most_measured
 
 _MOST_TEXT = 1 << 26
 """Bytes of a description or a codebook."""
 _MOST_BYTES = 1 << 30
 """Bytes of all parts together, where the domain of a codebook is larger than any file."""
-_MOST_ROWS = 1 << 24
-"""Measured cells."""
-_NUMBER, _HEADER = 8, 1 << 16
-"""Bytes of a number at most, and of what stands before the numbers of an array."""
+_NUMBER, _HEADER, _PARQUET = 8, 1 << 16, 32
+"""Bytes of a number at most, of what stands before the numbers of an array, and of a number with all that Parquet keeps
+of it."""
 
 
 class ModelParts:
@@ -60,13 +61,12 @@ class ModelParts:
         codes = self.array(f"table-{number}-codes.npy", most=most * len(sizes), dimensions=2)
         return codes, self.array(f"table-{number}-noisy-counts.npy", most=most, dimensions=1)
 
-    def table(self, name: str) -> pa.Table:
-        """A Parquet table; a few bytes of it may stand for any number of rows, so these are asked first."""
-        content = io.BytesIO(self._bytes(name, _MOST_BYTES))
-        rows = pyarrow.parquet.read_metadata(content).num_rows
-        if rows > _MOST_ROWS:
-            raise ValueError(f"{name} has {rows:,} rows, more than anybody measures")
-        return pyarrow.parquet.read_table(content)
+    def measurements(self, book: Codebook) -> pa.Table:
+        """What was measured; a few bytes of Parquet may stand for any number, so the codebook is asked first."""
+        numbers, lines = most_measured(book)
+        longest = max(len(column.name.encode()) for column in book.counted)
+        most = _PARQUET * numbers + 3 * lines * (longest + _NUMBER) + _HEADER
+        return bounded_table(pa.BufferReader(self._bytes(MEASUREMENTS, most)), book)
 
     def _bytes(self, name: str, most: int) -> bytes:
         """One part; zipfile never unpacks more than the size that the archive states."""

@@ -14,7 +14,7 @@ from understudy.privacy.guarantees import Neighbours
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.provenance import Made
 from understudy.privacy.quote import Quote
-from understudy.release.measurements import MEASUREMENTS, read_measurements
+from understudy.release.measurements import MEASUREMENTS, bounded_table, read_measurements
 from understudy.release.verify import RECHECK_TOLERANCE, Looked, bought_inputs, differing_prices
 from understudy.synth.certificate import faults_of, regression_faults
 from understudy.synth.choices import remade
@@ -100,7 +100,7 @@ def _recheck_measurements(looked: Looked, book: Codebook) -> None:
         return
     faults = []
     try:
-        table = pyarrow.parquet.read_table(looked.place / MEASUREMENTS)
+        table = bounded_table(looked.place / MEASUREMENTS, book)
         read_measurements(table, book)
         events = [entry.event.inner or entry.event for entry in Ledger.from_list(looked.manifest["ledger"])]
         paid = [event for event in events if isinstance(event, GaussianMeasurements)]

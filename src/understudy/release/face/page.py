@@ -19,7 +19,7 @@ from understudy.release.face.markup import document, paragraph, table, text
 from understudy.release.face.sections import price_section, publication_of, sections_on_use
 from understudy.release.face.uses import uses_of
 from understudy.release.manifest import read_quote
-from understudy.release.measurements import MEASUREMENTS, Measurements, read_measurements
+from understudy.release.measurements import MEASUREMENTS, Measurements, bounded_table, read_measurements
 
 FACE = "index.html"
 """The name of the page in the folder of a release."""
@@ -91,7 +91,7 @@ def _banner(made: Made, total: Guarantee) -> str:
 
 def _measurements(folder: Path, book: Codebook) -> Measurements | None:
     path = folder / MEASUREMENTS
-    return read_measurements(pyarrow.parquet.read_table(path), book) if path.is_file() else None
+    return read_measurements(bounded_table(path, book), book) if path.is_file() else None
 
 
 def _contents(
