@@ -214,6 +214,24 @@ def test_the_linter_would_find_something(tmp_path):
     assert said.returncode == 1 and "DL3006" in said.stdout
 
 
+def held_against_the_schema(file):
+    """By the published schema of Compose, which needs no program of Docker."""
+    words = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.compose-spec", file]
+    return subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_the_compose_file_keeps_the_schema_of_compose():
+    said = held_against_the_schema(DEPLOY / "compose.yaml")
+    assert said.returncode == 0, said.stdout + said.stderr
+
+
+def test_the_schema_of_compose_would_refuse_a_slip(tmp_path):
+    text = (DEPLOY / "compose.yaml").read_text()
+    (tmp_path / "compose.yaml").write_text(text.replace("read_only: true", "read_onli: true", 1))
+    said = held_against_the_schema(tmp_path / "compose.yaml")
+    assert said.returncode == 1 and "read_onli" in said.stdout
+
+
 def test_compose_itself_takes_the_file():
     """Where Compose is installed; it needs no server for this."""
     docker, podman = shutil.which("docker"), shutil.which("podman-compose")
