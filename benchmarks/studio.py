@@ -29,7 +29,9 @@ BAR_MS, BAR_MB = 300.0, 300.0
 BARE = "/static/htmx.min.js"
 SCREENS = (
     "/",
+    "/new",
     "/d/large/data",
+    "/d/large/data/rows",
     "/d/large/codebook",
     "/d/large/codebook/column/7",
     "/d/large/codebook/review",
@@ -38,7 +40,12 @@ SCREENS = (
     "/d/large/codebook/difference",
     "/d/large/quote",
     "/d/large/quote/price?epsilon={epsilon}",
+    "/d/large/quote/price?rows=100&method=laplace&epsilon={epsilon}",
+    "/d/large/quote/price?rows=100&method=marginal-bootstrap&epsilon={epsilon}",
+    "/d/large/quote/price?rows=100&method=pegs-rs&pegs-rs.block_size=2&epsilon={epsilon}",
+    "/d/large/quote/error?error={error}",
     "/d/large/release",
+    "/d/large/job/00000000000000000000000000000000",
     "/d/large/report",
     "/d/large/publish",
     "/d/large/publish/1",
@@ -50,10 +57,11 @@ SCREENS = (
 
 
 def prepare(root: Path) -> None:
-    """A data set with an account, a plan and one release of few rows."""
+    """A data set that was looked at, with an account, a plan and one release."""
     from understudy.codebook import Categorical, Codebook, Role
     from understudy.facade import releases, tables
     from understudy.studio import plans
+    from understudy.studio.looking import look
     from understudy.studio.workspace import Root, new_dataset
 
     rng = np.random.default_rng(1)
@@ -77,6 +85,8 @@ def prepare(root: Path) -> None:
     releases.create_account(own.account, dataset="Large", epsilon=5, delta=1e-5, neighbours="add-remove")
     plan = plans.Plan(method="marginals", rows=ROWS, rows_about=ROWS, epsilon=1.0, delta=1e-6)
     plans.keep(own, plan)
+    for kind in ("rows", "columns", "rules"):  # screens with their rows, histograms, questions and proposals
+        assert look(own, kind), kind
     own.releases.mkdir()
     tables.synthesize(
         str(own.path("rows.csv")),
@@ -111,7 +121,7 @@ class Asker:
         answer = self._connection.getresponse()
         self.text = answer.read().decode(errors="replace")
         taken = (time.perf_counter() - start) * 1000
-        assert answer.status in ((200,) if form is None else (303,)), (path, answer.status)
+        assert answer.status in ((200, 303) if form is None else (303,)), (path, answer.status)
         return taken
 
     def press(self, page: str, path: str) -> float:
@@ -176,19 +186,20 @@ def _measure(process: "subprocess.Popen[str]", job: Job) -> None:
     )
     for path in ("/d/large/publish/1/check", "/d/large/publish/1/sign"):  # both read all rows, as work of their own
         slowest = max(slowest, pressed := asker.press("/d/large/publish/1", path))
-        sys.stdout.write(f"{path:42} {pressed:8.1f}   until the button was answered\n")
+        sys.stdout.write(f"{path:90} {pressed:8.1f}   until the button was answered\n")
     for screen in SCREENS:
         start = _used(server)
-        first = asker.ask(screen.format(epsilon=0.7))
+        first = asker.ask(screen.format(epsilon=0.7, error=0.2))
         before = _used(server)
-        pairs = [(asker.ask(BARE), asker.ask(screen.format(epsilon=1 + place / 100))) for place in range(ROUNDS)]
+        asked = [screen.format(epsilon=1 + place / 100, error=0.2 + (place + 1) / 100) for place in range(ROUNDS)]
+        pairs = [(asker.ask(BARE), asker.ask(path)) for path in asked]
         bare, median = (statistics.median(times) for times in zip(*pairs, strict=True))
         worst = max(taken for _, taken in pairs)
         used = (_used(server) - before) / ROUNDS
         slowest = max(slowest, median)
         figures = (first, median, worst, median / bare, before - start, used)
         sys.stdout.write(
-            f"{screen:42}"
+            f"{screen:90}"
             + "".join(f" {figure:8.1f}" for figure in figures)
             + f" {'*' if job.state.value == 'running' else ''}\n"
         )
