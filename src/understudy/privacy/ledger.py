@@ -21,7 +21,7 @@ import numpy as np
 
 from understudy.errors import ParameterError
 from understudy.privacy.conversion import smallest_epsilon
-from understudy.privacy.events import Event, UnpricedRead, event_from_dict
+from understudy.privacy.events import Event, Renyi, UnpricedRead, event_from_dict
 from understudy.privacy.guarantees import (
     ApproxDP,
     Guarantee,
@@ -245,11 +245,13 @@ def _renyi_epsilon(events: Sequence[Event], delta: float) -> float:
 
 
 def _convert(events: Sequence[Event], orders: np.ndarray, delta: float) -> tuple[float, float]:
-    curve = np.zeros(len(orders))
-    for event in events:
-        bound = event.renyi(orders)
-        assert bound is not None
-        curve += bound
+    curve, bounds = np.zeros(len(orders)), dict[Event, Renyi]()
+    for event in events:  # a list often holds one event many times
+        if event not in bounds:
+            bound = event.renyi(orders)
+            assert bound is not None
+            bounds[event] = bound
+        curve += bounds[event]
     return smallest_epsilon(orders, curve, delta)
 
 
