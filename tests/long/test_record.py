@@ -92,8 +92,12 @@ def test_every_stage_goes_on_after_a_kill(place: Path) -> None:
 
     told = _killed("release", place, "count", 5 * PART)["count"][-1]
     assert not (place / "release.unfinished" / "model.zip").exists()
+    fitted = _killed("release", place, "fit", 5 * PART)  # its second count, of triples
+    assert fitted["count"][0] >= told - THREADS * PART > 0  # it did not begin at the beginning
+    assert not (place / "release.unfinished" / "model.zip").exists()
     again = _killed("release", place, "draw", 5 * PART)
-    assert again["count"][0] >= told - THREADS * PART > 0  # it did not begin at the beginning
+    resumed = next(done for done in again["fit"] if done >= PART)
+    assert resumed >= fitted["fit"][-1] - THREADS * PART > 0
     receipts = sorted((place / "release.unfinished" / "receipts").glob("part-*.json"))
     assert len(receipts) * PART >= again["draw"][-1] - THREADS * PART > 0
     digests = {json.loads(path.read_text())["digest"] for path in receipts}
