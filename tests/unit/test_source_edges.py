@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+import understudy as us
 from understudy.codebook import Categorical, Codebook, Continuous, Dates, Grain, LinkedCodebook, LinkedTable
 from understudy.errors import DataError, ParameterError
 from understudy.privacy.provenance import Made, Provenance
@@ -62,6 +63,35 @@ def test_a_file_among_others_in_an_archive_keeps_its_provenance(tmp_path):
     assert find_provenance(path).made is Made.COMPLETED, "which file is read may stand in a codebook alone"
     assert not find_provenance(f"{path}?member=about.txt").is_release
     assert open_source(f"{path}?member=t.parquet", _levels()).provenance.made is Made.COMPLETED
+
+
+@pytest.mark.parametrize("below", ["", "r/", "./r/", "r//", "r\\"], ids=["top", "folder", "dot", "twice", "backslash"])
+def test_a_manifest_in_an_archive_is_found_however_its_place_is_spelled(tmp_path, below):
+    """bsdtar writes ./ before every name, and older programs of Windows write backslashes: a CSV has no other mark."""
+    table = pa.table({"a": ["1", "2"] * 20})
+    us.synthesize(table, _levels(), rows=5, method="laplace", epsilon=1.0, out=tmp_path / "r", csv=True)
+    path = tmp_path / "r.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in ("synthetic.csv", "manifest.json"):
+            packed = zipfile.ZipInfo("x")
+            packed.filename = f"{below}{name}"
+            archive.writestr(packed, (tmp_path / "r" / name).read_bytes())
+    for found in (find_provenance(path), find_provenance(path, member=f"{below}synthetic.csv")):
+        assert found.made is Made.SYNTHETIC and not found.record_wise
+
+
+@pytest.mark.parametrize("reason", ["unpacks to more", "packed twice"])
+def test_a_manifest_in_an_archive_that_cannot_be_read_is_no_absent_one(tmp_path, monkeypatch, reason):
+    path = tmp_path / "r.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in ("t.csv", "manifest.json", *(["./manifest.json"] if reason == "packed twice" else [])):
+            packed = zipfile.ZipInfo("x")
+            packed.filename = name
+            archive.writestr(packed, "a\n1\n" if name == "t.csv" else '{"release": 1}')
+    if reason == "unpacks to more":
+        monkeypatch.setattr("understudy.sources.inputs._MOST_TEXT", 5)
+    with pytest.raises(DataError, match=reason):
+        find_provenance(path)
 
 
 def test_a_confidential_file_inside_an_archive_is_not_public_outside_of_it(tmp_path):

@@ -45,6 +45,15 @@ def member_of(path: Path, wanted: str = "") -> zipfile.ZipInfo:
     return chosen[0]
 
 
+def place_of(name: str) -> PurePosixPath:
+    """Where a file of an archive lies, however the program that packed it spells that.
+
+    >>> [str(place_of(name)) for name in ("./release/a.csv", "release//a.csv", r"release\\a.csv")]
+    ['release/a.csv', 'release/a.csv', 'release/a.csv']
+    """
+    return PurePosixPath(name.replace("\\", "/"))
+
+
 def _is_beside(name: str) -> bool:
     plain = PurePosixPath(name).name
     return name.startswith(_BESIDE) or plain in _BESIDE or plain.startswith(".")

@@ -17,7 +17,7 @@ from understudy.loading import loader
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.provenance import DECLARED, MARK, InputRole, Made, Provenance, of_several
 from understudy.sources import kinds
-from understudy.sources.archives import members_of, open_member, unpacked
+from understudy.sources.archives import members_of, open_member, place_of, unpacked
 from understudy.sources.kinds import file_kind
 from understudy.sources.marks import mark_in_statistical, mark_in_workbook
 from understudy.sources.same import digest_of_content, files_and_member, refuse_same
@@ -106,7 +106,7 @@ def _of_member(path: Path, name: str) -> Provenance:
     with folder:
         if _is_archive(inside):
             return DECLARED  # is not read
-        found = _beside(PurePosixPath(name), lambda place: _text_in(path, place))
+        found = _beside(place_of(name), lambda place: _text_in(path, place))
         return _of_content(inside, *(found if found[0] else _beside(path, _text_of)))
 
 
@@ -115,9 +115,12 @@ def _text_of(place: Path) -> bytes:
 
 
 def _text_in(path: Path, place: PurePosixPath) -> bytes:
-    if not any(info.filename == str(place) and info.file_size < _MOST_TEXT for info in members_of(path)):
+    there = [info for info in members_of(path) if place_of(info.filename) == place]
+    if not there:
         return b""
-    with open_member(path, str(place)) as data:
+    if len(there) > 1 or there[0].file_size > _MOST_TEXT:
+        raise DataError("it is packed twice" if len(there) > 1 else "it unpacks to more than any manifest")
+    with open_member(path, there[0].filename) as data:
         return data.read()
 
 
