@@ -24,6 +24,7 @@ from understudy.sources.documents.variables import number_in
 from understudy.sources.engines.sqlite import _Reader
 from understudy.sources.inputs import find_provenance
 from understudy.sources.linked import linked_provenance
+from understudy.sources.review import Looked, dangers
 from understudy.sources.rows import read_rows
 from understudy.sources.same import refuse_same
 
@@ -273,3 +274,14 @@ def test_a_damaged_manifest_is_no_absent_one(tmp_path):
         find_provenance(tmp_path / "t.csv")
     (tmp_path / "manifest.json").write_text("// of another program")
     assert not find_provenance(tmp_path / "t.csv").is_release
+
+
+def test_a_review_speaks_of_rows_with_a_value_and_counts_rare_values_that_it_did_not_list():
+    surname, dose = _levels("surname", "Ahn", "Boe"), _levels("dose", "No", "Up")
+    listed = tuple((f"n{place}", 9 if place < 10 else 1) for place in range(2000))
+    seen = Looked(name="surname", rows=9000, present=5080, distinct=5000, values=listed)
+    (names,) = [each for each in dangers(surname.columns[0], seen) if each.topic == "names"]
+    assert "4,990 of 5,000 in fewer than 5 rows" in names.sentence
+    most = Looked(name="dose", rows=1000, present=100, distinct=2, values=(("No", 99), ("Up", 1)))
+    (nearly,) = [each for each in dangers(dose.columns[0], most) if each.topic == "constant"]
+    assert nearly.sentence == "'No' in all but 1 of the rows that have a value", "900 rows have none"
