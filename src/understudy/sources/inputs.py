@@ -18,9 +18,10 @@ from understudy.privacy.ledger import Ledger
 from understudy.privacy.provenance import DECLARED, MARK, InputRole, Made, Provenance, of_several
 from understudy.sources import kinds
 from understudy.sources.archives import members_of, open_member, place_of, unpacked
+from understudy.sources.databases import is_spark
 from understudy.sources.kinds import file_kind
 from understudy.sources.marks import mark_in_statistical, mark_in_workbook
-from understudy.sources.same import digest_of_content, files_and_member, refuse_same
+from understudy.sources.same import digest_of_content, files_and_member, files_at, refuse_same
 
 _MARK_1 = b"understudy.anonymized"
 """What tables of understudy 0.1 carry."""
@@ -38,14 +39,17 @@ RECONSTRUCTED = Provenance(
 
 
 @loader("the table", remedy="copy it again from its source.", error=DataError, quotes=False)
-def find_provenance(what: Any, *, member: str = "") -> Provenance:
+def find_provenance(what: Any, *, member: str = "", table: str | None = None) -> Provenance:
     """What a file, a glob of files, an Arrow table or a pandas frame is; several files are joined.
 
-    ``member`` is the file inside an archive, where the codebook names one and the address does not.
+    ``member`` is the file inside an archive, where the codebook names one and the address does not; ``table`` what is
+    read in a Spark session, which may be a path.
     """
     if isinstance(what, str | Path):
         files, named = files_and_member(what)
         return of_several([_of_file(path, named or member) for path in files])
+    if table is not None and "/" in table and is_spark(what):
+        return of_several([_of_file(path) for path in files_at(table)])
     import pyarrow as pa
 
     if isinstance(what, pa.Table | pa.RecordBatch):
@@ -58,9 +62,9 @@ def find_provenance(what: Any, *, member: str = "") -> Provenance:
     )
 
 
-def provenance_behind(what: Any, book: Codebook) -> Provenance:
+def provenance_behind(what: Any, book: Codebook, table: str | None = None) -> Provenance:
     """What a table is that is read by a codebook, which may name the file inside an archive."""
-    return find_provenance(what, member=book.file.member if book.file else "")
+    return find_provenance(what, member=book.file.member if book.file else "", table=table)
 
 
 def public_provenance(what: Any, role: InputRole, *, confidential: Any = None) -> Provenance:

@@ -1,6 +1,8 @@
 """Whether a table that is called public is the confidential one itself, under whatever name."""
 
 import hashlib
+import re
+from glob import glob
 from gzip import GzipFile
 from io import BufferedReader
 from pathlib import Path
@@ -13,7 +15,7 @@ from understudy.sources.addresses import parse_address
 from understudy.sources.archives import members_of, open_member
 from understudy.sources.csv_files import is_compressed, open_bytes
 from understudy.sources.engines.kind import Address, schema_and_table
-from understudy.sources.files import database_of, files_and_reading, find_files
+from understudy.sources.files import database_of, files_and_reading
 from understudy.sources.frames import to_arrow
 from understudy.sources.kinds import ZIP, file_kind
 
@@ -47,16 +49,33 @@ def files_and_member(what: Any) -> tuple[list[Path], str]:
 
 
 def _files_at(address: str) -> list[Path]:
-    """The files of this machine that an address names by their path, as one of Spark may; a folder is all in it."""
+    """The files of this machine that an address names by their path, as one of Spark may."""
     try:
-        path = parse_address(address).options.get("path", "")
-        place = Path("/" + path[len("file:") :].lstrip("/") if path.startswith("file:") else path)
-        if not path or "://" in str(place):
-            return []
-        found = place.rglob("*") if place.is_dir() else find_files(str(place))
-        return sorted(each.resolve() for each in found if each.is_file() and each.name[0] not in "._")
-    except (DataError, OSError, ValueError):
+        return files_at(parse_address(address).options.get("path", ""))
+    except DataError:
         return []  # whoever reads the rows will say what is wrong with the address
+
+
+def files_at(path: str) -> list[Path]:
+    """The files behind a path or a pattern as Spark spells it, if they are of this machine; a folder is all in it.
+
+    Of braces only that something stands there is known, so there may be more files than Spark reads.
+    """
+    place = "/" + path[len("file:") :].lstrip("/") if path.startswith("file:") else path
+    if not place or "://" in place:
+        return []
+    try:
+        if Path(place).exists():
+            found = [Path(place)]
+        else:
+            pattern = place.replace("[^", "[!")
+            while (wider := re.sub(r"\{[^{}]*\}", "*", pattern)) != pattern:
+                pattern = wider
+            found = [Path(name) for name in glob(pattern)]  # noqa: PTH207 (may be absolute)
+        inside = [each for match in found for each in (match.rglob("*") if match.is_dir() else [match])]
+        return sorted({each.resolve() for each in inside if each.is_file() and each.name[0] not in "._"})
+    except (OSError, ValueError):
+        return []  # whoever reads the rows will say what is wrong with the path
 
 
 def _is_same(confidential: Any, public: Any) -> bool:
