@@ -9,6 +9,8 @@ import zipfile
 
 import duckdb
 import numpy as np
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
@@ -154,6 +156,26 @@ def test_two_spellings_of_a_table_on_a_server_are_one_table(confidential, public
         return
     with pytest.raises(ParameterError, match="holds the confidential table itself"):
         refuse_same(confidential, public, "starts")
+
+
+@pytest.mark.parametrize("confidential", ["arrow", "coded", "pandas", "categories", "polars"])
+@pytest.mark.parametrize("public", ["arrow", "coded", "pandas", "categories", "polars"])
+def test_equal_rows_in_memory_are_one_table_whatever_holds_them(confidential, public):
+    """No number equals itself where it is none, and categories are sorted in some kinds of frames and not in others."""
+    ward, days = ["south", "north", "south"], [1.0, float("nan"), 2.0]
+
+    def made(kind, first="south"):
+        values = [first, *ward[1:]]
+        if kind == "polars":
+            return pl.DataFrame({"ward": values, "days": days})
+        if kind in ("arrow", "coded"):
+            array = pa.array(values)
+            return pa.table({"ward": array.dictionary_encode() if kind == "coded" else array, "days": days})
+        return pd.DataFrame({"ward": pd.Categorical(values) if kind == "categories" else values, "days": days})
+
+    with pytest.raises(ParameterError, match="holds the confidential table itself"):
+        refuse_same(made(confidential), made(public), "starts")
+    refuse_same(made(confidential), made(public, first="north"), "starts")
 
 
 def test_linked_tables_are_not_record_wise():

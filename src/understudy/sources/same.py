@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from understudy.errors import DataError, ParameterError
 from understudy.sources.addresses import parse_address
@@ -108,9 +109,25 @@ def _is_same_frame(confidential: Any, public: Any) -> bool:
         (names, first), (others, second) = to_arrow(confidential), to_arrow(public)
         if names != others or len(first) != len(second) or not len(first):
             return False
-        return bool(first.equals(second.cast(first.schema.remove_metadata())))  # one text has several types
+        one, other = _plain(first), _plain(second)
+        return bool(one.equals(other.cast(one.schema)))  # one text has several types
     except (DataError, ValueError, TypeError, pa.ArrowException):  # other values, or no tables
         return False
+
+
+def _plain(table: pa.Table) -> pa.Table:
+    """Values without the order of their categories, and nulls for what is no number: it equals nothing, not itself."""
+    columns = [
+        column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+        for column in table.columns
+    ]
+    return pa.Table.from_arrays(
+        [
+            pc.if_else(pc.is_nan(column), None, column) if pa.types.is_floating(column.type) else column
+            for column in columns
+        ],
+        names=table.column_names,
+    )
 
 
 def _is_same_place(confidential: str, public: str) -> bool:
