@@ -68,7 +68,7 @@ def test_a_file_among_others_in_an_archive_keeps_its_provenance(tmp_path):
     assert open_source(f"{path}?member=t.parquet", _levels()).provenance.made is Made.COMPLETED
 
 
-@pytest.mark.parametrize("below", ["", "r/", "./r/", "r//", "r\\"], ids=["top", "folder", "dot", "twice", "backslash"])
+@pytest.mark.parametrize("below", ["", "r/", "./r/", "r//", "r/x/../", "r\\"])
 def test_a_manifest_in_an_archive_is_found_however_its_place_is_spelled(tmp_path, below):
     """bsdtar writes ./ before every name, and older programs of Windows write backslashes: a CSV has no other mark."""
     table = pa.table({"a": ["1", "2"] * 20})
@@ -77,7 +77,7 @@ def test_a_manifest_in_an_archive_is_found_however_its_place_is_spelled(tmp_path
     with zipfile.ZipFile(path, "w") as archive:
         for name in ("synthetic.csv", "manifest.json"):
             packed = zipfile.ZipInfo("x")
-            packed.filename = f"{below}{name}"
+            packed.filename = f"{below if name.endswith('csv') else below.replace('x/../', '')}{name}"
             archive.writestr(packed, (tmp_path / "r" / name).read_bytes())
     for found in (find_provenance(path), find_provenance(path, member=f"{below}synthetic.csv")):
         assert found.made is Made.SYNTHETIC and not found.record_wise

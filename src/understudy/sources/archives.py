@@ -6,6 +6,7 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
+from posixpath import normpath
 from typing import IO
 
 from understudy.errors import DataError, listed
@@ -51,7 +52,7 @@ def place_of(name: str) -> PurePosixPath:
     >>> [str(place_of(name)) for name in ("./release/a.csv", "release//a.csv", r"release\\a.csv")]
     ['release/a.csv', 'release/a.csv', 'release/a.csv']
     """
-    return PurePosixPath(name.replace("\\", "/"))
+    return PurePosixPath(normpath(name.replace("\\", "/")))
 
 
 def _is_beside(name: str) -> bool:
