@@ -63,8 +63,11 @@ def hospital(*, stays=3, diagnoses=2):
     )
 
 
-def hospital_data(people, seed=0):
-    """People whose histories keep the rules of :func:`hospital`; some have more rows than the caps allow."""
+def hospital_data(people, seed=0, *, called="p"):
+    """People whose histories keep the rules of :func:`hospital`; some have more rows than the caps allow.
+
+    Their ids begin with ``called``.
+    """
     chance = np.random.default_rng(seed)
     patients = {"pid": [], "sex": [], "died": []}
     stays = {"sid": [], "pid": [], "admitted": [], "left": [], "age": [], "ward": [], "end": []}
@@ -78,7 +81,7 @@ def hospital_data(people, seed=0):
             end = "dead" if visit == number - 1 and chance.random() < 0.3 else "home"
             ward = str(chance.choice(["A", "B", "B"] if sex == "M" else ["A", "A", "delivery"]))
             age += int(chance.integers(2))
-            row = (f"s{person}-{visit}", f"p{person}", _day(day), _day(left), age, ward, end)
+            row = (f"s{person}-{visit}", f"{called}{person}", _day(day), _day(left), age, ward, end)
             for name, value in zip(stays, row, strict=True):
                 stays[name].append(value)
             for _ in range(int(chance.integers(4))):
@@ -86,7 +89,7 @@ def hospital_data(people, seed=0):
                 for name, value in zip(diagnoses, (row[0], str(chance.choice(list("xyz"))), _day(on)), strict=True):
                     diagnoses[name].append(value)
             day, died = left, _day(left) if end == "dead" else None
-        for name, value in zip(patients, (f"p{person}", sex, died), strict=True):
+        for name, value in zip(patients, (f"{called}{person}", sex, died), strict=True):
             patients[name].append(value)
     dated = {"died": pa.date32(), "admitted": pa.date32(), "left": pa.date32(), "on": pa.date32(), "age": pa.int64()}
     return {

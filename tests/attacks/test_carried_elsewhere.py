@@ -185,7 +185,17 @@ def test_levels_of_a_release_are_not_declared_by_its_own_dictionary(made, tmp_pa
 
 
 @pytest.mark.parametrize(
-    "spelled", ["{}/synthetic.parquet", "file:{}/synthetic.parquet", "file://{}/synthetic.csv", "{}"]
+    "spelled",
+    [
+        "{}/synthetic.parquet",
+        "file:{}/synthetic.parquet",
+        "file://{}/synthetic.csv",
+        "{}",
+        "{}*",
+        "{}/syn*.parquet",
+        "{}/{{synthetic,other}}.parquet",
+        "{}/[^x]ynthetic.parquet",
+    ],
 )
 def test_a_file_that_spark_reads_is_what_it_is(made, spelled):
     """Its rows are read by an engine that knows no marks; the path says where they lie."""
@@ -200,3 +210,15 @@ def test_a_file_that_spark_reads_is_what_it_is(made, spelled):
         )
     for elsewhere in ("spark://local?path=s3a://bucket/x.parquet", "spark://local?table=db.visits", "spark://local"):
         assert not find_provenance(elsewhere).is_release
+
+
+def test_a_file_that_a_session_of_spark_reads_is_what_it_is(made):
+    """A session is handed over as it is, with the path as the name of the table."""
+
+    class Session:
+        __module__ = "pyspark.sql.session"
+
+    assert find_provenance(Session(), table=str(made / "synthetic.parquet")).is_release
+    assert find_provenance(Session(), table=f"file:{made}").is_release
+    assert not find_provenance(Session(), table="db.visits").is_release
+    assert not find_provenance(Session()).is_release

@@ -20,7 +20,9 @@ import understudy as us
 from understudy.cli.app import main
 from understudy.codebook import Categorical, Codebook
 from understudy.errors import UnderstudyError
+from understudy.infer.opened import open_release
 from understudy.privacy.account import Account
+from understudy.release.folders import digest_of
 from understudy.sources.kinds import WORKBOOK, ZIP, file_kind
 from understudy.sources.same import refuse_same
 from understudy.synth.model_file import load_model
@@ -210,6 +212,11 @@ def test_measurements_beside_rows_are_bounded_too(tmp_path, monkeypatch):
         assert (len(read) == 0) == (place == 6) and sum(read) < 3_000_000
         (tmp_path / "r" / "measurements.parquet").write_bytes(content.getvalue())
         assert any(words in problem for problem in us.verify(tmp_path / "r").problems)
+        edited = json.loads((tmp_path / "r" / "manifest.json").read_text(encoding="utf-8"))
+        edited["files"]["measurements.parquet"] = digest_of(tmp_path / "r" / "measurements.parquet")
+        (tmp_path / "r" / "manifest.json").write_text(json.dumps(edited), encoding="utf-8")
+        with pytest.raises(UnderstudyError, match=words):
+            open_release(tmp_path / "r")
 
 
 def test_an_archive_larger_than_the_disk_is_not_unpacked(tmp_path, monkeypatch):

@@ -2,12 +2,16 @@
 
 import datetime as dt
 import tomllib
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from understudy.codebook import Codebook
 from understudy.codebook.declare import declare_text
 from understudy.errors import CodebookError, ParameterError
+from understudy.facade.book_edits import edit_column, remove_rule
+from understudy.facade.codebooks import declare
 
 DAY = dt.date(2020, 1, 1)
 DRAFT = """\
@@ -90,6 +94,23 @@ def test_declare_keeps_the_layout(change: object) -> None:
     assert ("\r\n" in text) == ("\r\n" in said)
     assert said.count("\r\n") in (0, said.count("\n"))
     assert Codebook.from_toml(said).is_public
+
+
+def test_a_file_from_windows_keeps_its_line_ends(tmp_path: Path) -> None:
+    """Every edit reads the file itself, and not a text that Python has made of it."""
+    book = tmp_path / "book.toml"
+    rule = '\n\n# why\n[[constraints]]\nkind = "impossible"\nname = "never"\ncells = {a = ["x"], b = ["2"]}\n'
+    book.write_bytes((DRAFT.rstrip() + rule).replace("\n", "\r\n").encode())
+    changes: list[Callable[[], object]] = [
+        lambda: declare(book, everything=True, by="B. New", source="memo"),
+        lambda: edit_column(book, "a", {"description": "as on the form"}),
+        lambda: remove_rule(book, "never"),
+    ]
+    for change in changes:
+        before = book.read_bytes()
+        change()
+        said = book.read_bytes()
+        assert said != before and said.count(b"\r\n") == said.count(b"\n")
 
 
 def test_declare_in_inline_tables() -> None:

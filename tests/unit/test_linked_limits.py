@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from linked_examples import hospital, hospital_data
 
@@ -28,7 +29,7 @@ BOOK = hospital()
 
 @pytest.fixture(scope="module")
 def sides():
-    return [hospital_data(300, seed=seed) for seed in (1, 2, 3)]
+    return [hospital_data(300, seed=seed, called=called) for seed, called in ((1, "p"), (2, "made"), (3, "other"))]
 
 
 @pytest.fixture(scope="module")
@@ -140,9 +141,17 @@ def test_tables_without_rows_are_beyond_every_limit(sides):
 
 
 def test_people_of_the_data_are_no_hold_out(sides):
+    """Neither by their ids, nor under others, nor where some of their stays are on either side."""
     real, made, _ = sides
-    with pytest.raises(DataError, match="overlaps the training rows"):
+    with pytest.raises(DataError, match="have an id that is in the training table too"):
         compare_linked(real, made, BOOK, holdout=real)
+    with pytest.raises(DataError, match="overlaps the training rows"):
+        compare_linked(real, made, BOOK, holdout=hospital_data(300, seed=1, called="new"))
+    early = pc.less(pc.year(real["stays"]["admitted"]), pc.year(pc.max(real["stays"]["admitted"])))
+    parts = [{**real, "stays": real["stays"].filter(side)} for side in (early, pc.invert(early))]
+    assert all(part["stays"].num_rows for part in parts)
+    with pytest.raises(DataError, match="have an id that is in the training table too"):
+        compare_linked(parts[0], made, BOOK, holdout=parts[1])
 
 
 def test_roles_let_an_intruder_be_judged(sides):

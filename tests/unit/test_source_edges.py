@@ -9,10 +9,13 @@ import zipfile
 
 import duckdb
 import numpy as np
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+import understudy as us
 from understudy.codebook import Categorical, Codebook, Continuous, Dates, Grain, LinkedCodebook, LinkedTable
 from understudy.errors import DataError, ParameterError
 from understudy.privacy.provenance import Made, Provenance
@@ -23,6 +26,7 @@ from understudy.sources.documents.variables import number_in
 from understudy.sources.engines.sqlite import _Reader
 from understudy.sources.inputs import find_provenance
 from understudy.sources.linked import linked_provenance
+from understudy.sources.review import Looked, dangers
 from understudy.sources.rows import read_rows
 from understudy.sources.same import refuse_same
 
@@ -62,6 +66,35 @@ def test_a_file_among_others_in_an_archive_keeps_its_provenance(tmp_path):
     assert find_provenance(path).made is Made.COMPLETED, "which file is read may stand in a codebook alone"
     assert not find_provenance(f"{path}?member=about.txt").is_release
     assert open_source(f"{path}?member=t.parquet", _levels()).provenance.made is Made.COMPLETED
+
+
+@pytest.mark.parametrize("below", ["", "r/", "./r/", "r//", "r/x/../", "r\\"])
+def test_a_manifest_in_an_archive_is_found_however_its_place_is_spelled(tmp_path, below):
+    """bsdtar writes ./ before every name, and older programs of Windows write backslashes: a CSV has no other mark."""
+    table = pa.table({"a": ["1", "2"] * 20})
+    us.synthesize(table, _levels(), rows=5, method="laplace", epsilon=1.0, out=tmp_path / "r", csv=True)
+    path = tmp_path / "r.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in ("synthetic.csv", "manifest.json"):
+            packed = zipfile.ZipInfo("x")
+            packed.filename = f"{below if name.endswith('csv') else below.replace('x/../', '')}{name}"
+            archive.writestr(packed, (tmp_path / "r" / name).read_bytes())
+    for found in (find_provenance(path), find_provenance(path, member=f"{below}synthetic.csv")):
+        assert found.made is Made.SYNTHETIC and not found.record_wise
+
+
+@pytest.mark.parametrize("reason", ["unpacks to more", "packed twice"])
+def test_a_manifest_in_an_archive_that_cannot_be_read_is_no_absent_one(tmp_path, monkeypatch, reason):
+    path = tmp_path / "r.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in ("t.csv", "manifest.json", *(["./manifest.json"] if reason == "packed twice" else [])):
+            packed = zipfile.ZipInfo("x")
+            packed.filename = name
+            archive.writestr(packed, "a\n1\n" if name == "t.csv" else '{"release": 1}')
+    if reason == "unpacks to more":
+        monkeypatch.setattr("understudy.sources.inputs._MOST_TEXT", 5)
+    with pytest.raises(DataError, match=reason):
+        find_provenance(path)
 
 
 def test_a_confidential_file_inside_an_archive_is_not_public_outside_of_it(tmp_path):
@@ -123,6 +156,26 @@ def test_two_spellings_of_a_table_on_a_server_are_one_table(confidential, public
         return
     with pytest.raises(ParameterError, match="holds the confidential table itself"):
         refuse_same(confidential, public, "starts")
+
+
+@pytest.mark.parametrize("confidential", ["arrow", "coded", "pandas", "categories", "polars"])
+@pytest.mark.parametrize("public", ["arrow", "coded", "pandas", "categories", "polars"])
+def test_equal_rows_in_memory_are_one_table_whatever_holds_them(confidential, public):
+    """No number equals itself where it is none, and categories are sorted in some kinds of frames and not in others."""
+    ward, days = ["south", "north", "south"], [1.0, float("nan"), 2.0]
+
+    def made(kind, first="south"):
+        values = [first, *ward[1:]]
+        if kind == "polars":
+            return pl.DataFrame({"ward": values, "days": days})
+        if kind in ("arrow", "coded"):
+            array = pa.array(values)
+            return pa.table({"ward": array.dictionary_encode() if kind == "coded" else array, "days": days})
+        return pd.DataFrame({"ward": pd.Categorical(values) if kind == "categories" else values, "days": days})
+
+    with pytest.raises(ParameterError, match="holds the confidential table itself"):
+        refuse_same(made(confidential), made(public), "starts")
+    refuse_same(made(confidential), made(public, first="north"), "starts")
 
 
 def test_linked_tables_are_not_record_wise():
@@ -243,3 +296,14 @@ def test_a_damaged_manifest_is_no_absent_one(tmp_path):
         find_provenance(tmp_path / "t.csv")
     (tmp_path / "manifest.json").write_text("// of another program")
     assert not find_provenance(tmp_path / "t.csv").is_release
+
+
+def test_a_review_speaks_of_rows_with_a_value_and_counts_rare_values_that_it_did_not_list():
+    surname, dose = _levels("surname", "Ahn", "Boe"), _levels("dose", "No", "Up")
+    listed = tuple((f"n{place}", 9 if place < 10 else 1) for place in range(2000))
+    seen = Looked(name="surname", rows=9000, present=5080, distinct=5000, values=listed)
+    (names,) = [each for each in dangers(surname.columns[0], seen) if each.topic == "names"]
+    assert "4,990 of 5,000 in fewer than 5 rows" in names.sentence
+    most = Looked(name="dose", rows=1000, present=100, distinct=2, values=(("No", 99), ("Up", 1)))
+    (nearly,) = [each for each in dangers(dose.columns[0], most) if each.topic == "constant"]
+    assert nearly.sentence == "'No' in all but 1 of the rows that have a value", "900 rows have none"

@@ -414,9 +414,10 @@ class Codebook:
 
 @loader("the codebook", remedy="save it as TOML text in UTF-8.", error=CodebookError)
 def read_text(path: str | Path) -> str:
-    """The text of a codebook file."""
+    """The text of a codebook file, with the line ends that it has: whoever edits it keeps them."""
     try:
-        return Path(path).read_text(encoding="utf-8-sig")  # some editors add a mark
+        with Path(path).open(encoding="utf-8-sig", newline="") as file:  # some editors add a mark
+            return file.read()
     except FileNotFoundError:
         raise CodebookError(
             f"there is no codebook at {str(path)!r}; draft one with `understudy codebook draft DATA -o {path}`."

@@ -170,7 +170,8 @@ def text_without(text: str, header: str, place: int) -> str | None:
     after = (number for number in heads if number > own[place])
     end = next((number for number in after if not lines[number].strip().startswith(f"[{header}.")), len(lines))
     left = [*lines[: _remark(lines, own[place])], *lines[_remark(lines, end) :]]
-    return "".join(left).rstrip() + ("\n" if left else "")
+    end_of_line = "\r\n" if "\r\n" in text else "\n"
+    return "".join(left).rstrip() + (end_of_line if left else "")
 
 
 def _remark(lines: Sequence[str], number: int) -> int:

@@ -75,14 +75,18 @@ def check_people(train: Source, holdout: Source) -> bool:
     known, asked = people_of(train), people_of(holdout)
     if known is None or asked is None:
         return False
-    held = asked.open()
-    if both := pc.sum(pc.is_in(held, value_set=known.open())).as_py():
+    refuse_same_people(known.open(), asked.open())
+    return True
+
+
+def refuse_same_people(known: Any, held: Any) -> None:
+    """Refuse ids of people held out, each of them once, that are among the known ones; both are Arrow arrays."""
+    if both := pc.sum(pc.is_in(held, value_set=known)).as_py():
         raise DataError(
             f"{both:,} of the {len(held):,} people held out have an id that is in the training table too; what an "
             "attack learns of them proves nothing. Set whole people aside before synthesis; where every file counts "
             "its people from 1, give each person an id of their own."
         )
-    return True
 
 
 def known_records(known: CountTable, asked: CountTable) -> npt.NDArray[np.bool_]:

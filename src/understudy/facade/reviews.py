@@ -379,6 +379,7 @@ def learn_rules(
 def read_book(book: str | Path) -> tuple[str, Codebook]:
     """The file of a codebook as text, and what it says; every fault is reported before it is touched."""
     from understudy.codebook import Codebook
+    from understudy.codebook.book import read_text
     from understudy.facade.codebooks import load_linked
 
     if not isinstance(book, str | Path):
@@ -389,7 +390,7 @@ def read_book(book: str | Path) -> tuple[str, Codebook]:
             "proposed by `understudy codebook rules`, or written as [[rules]] by hand."
         )
     codebook = Codebook.load(book)
-    return Path(book).read_text(encoding="utf-8-sig"), codebook
+    return read_text(book), codebook
 
 
 def write_book(book: str | Path, text: str) -> None:

@@ -241,7 +241,7 @@ def synthesize(
     recipe = recipe_of(method, options, book, rows)
     if save_model is not None:
         _check_model_target(recipe, Path(save_model), out)
-        refuse_model_of(provenance_behind(data, book))
+        refuse_model_of(provenance_behind(data, book, table))
     fitted = _fitted(data, book, rows, recipe, account=account, unknown=unknown, table=table, seed=seed, report=report)
     release = fitted.sample(rows) if out is None else fitted.write(out, rows, formats=formats)
     certificate = release.manifest.certificate

@@ -20,7 +20,7 @@ from understudy.infer.calibration import Calibration, Records
 from understudy.loading import loader
 from understudy.release import Release
 from understudy.release.folders import digest_of
-from understudy.release.measurements import MEASUREMENTS, Measurements, read_measurements
+from understudy.release.measurements import MEASUREMENTS, Measurements, bounded_table, read_measurements
 from understudy.release.reading import read_manifest_file, tables_of
 from understudy.release.release import CODEBOOK
 
@@ -178,6 +178,11 @@ class _Folder:
         self.refuse_changed(path)
         return pyarrow.parquet.read_table(path)
 
+    def measured(self, path: Path, book: Codebook) -> pa.Table:
+        """The same of measurements, which are no larger than the codebook lets them be."""
+        self.refuse_changed(path)
+        return bounded_table(path, book)
+
     def tables(self) -> list[Path]:
         return tables_of(self.place, self.facts)
 
@@ -199,7 +204,7 @@ def open_release(release: Release | str | Path) -> OpenedRelease:
             folder.refuse_changed(folder.place / CODEBOOK)
             book = Codebook.load(folder.place / CODEBOOK)
             path = folder.place / MEASUREMENTS
-            measured = folder.read(path) if path.is_file() else None
+            measured = folder.measured(path, book) if path.is_file() else None
             table = pa.concat_tables([folder.read(path) for path in folder.tables()])
         except (OSError, LookupError, TypeError, pa.ArrowException) as reason:
             raise ReleaseError(_unreadable(release, reason)) from None

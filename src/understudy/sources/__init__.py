@@ -48,7 +48,7 @@ def open_source(
     [<withheld>]
     """
     book = as_codebook(codebook)
-    provenance = provenance_behind(what, book)
+    provenance = provenance_behind(what, book, table)
     opened = open_table(what, table, file=None if provenance.is_release else book.file)
     absent = dict.fromkeys(c.reads for c in book.described if c.reads not in opened.header)
     if absent:

@@ -6,6 +6,7 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
+from posixpath import normpath
 from typing import IO
 
 from understudy.errors import DataError, listed
@@ -43,6 +44,15 @@ def member_of(path: Path, wanted: str = "") -> zipfile.ZipInfo:
     if chosen[0].file_size > _MOST_BYTES:
         raise DataError(f"the archive {str(path)!r} says that it unpacks to more than a terabyte; it is not a table.")
     return chosen[0]
+
+
+def place_of(name: str) -> PurePosixPath:
+    """Where a file of an archive lies, however the program that packed it spells that.
+
+    >>> [str(place_of(name)) for name in ("./release/a.csv", "release//a.csv", r"release\\a.csv")]
+    ['release/a.csv', 'release/a.csv', 'release/a.csv']
+    """
+    return PurePosixPath(normpath(name.replace("\\", "/")))
 
 
 def _is_beside(name: str) -> bool:

@@ -83,7 +83,7 @@ def check_table(what: Any, codebook: Codebook | str | Path, *, table: str | None
     """
     Whole(tried=20).check("most", most)
     book = as_codebook(codebook)
-    book = book.plain if provenance_behind(what, book).is_release else book
+    book = book.plain if provenance_behind(what, book, table).is_release else book
     if not isinstance(what, str | Path) or is_database(str(what)):
         _, faults = check_opened(open_table(what, table, file=book.file, allow_repeats=True), book, most)
     else:

@@ -100,7 +100,7 @@ def read_flows(
     ``origins`` is the public list of possible origins, names in any order; without it the list is read from the data,
     and no release made from it can promise anything.
     """
-    provenance = find_provenance(what)
+    provenance = find_provenance(what, table=table)
     provenance.refuse_as_data("a commuting release")
     opened = open_table(what, table)
     kinds = {name: tuple(columns) for name, columns in (characteristics or {}).items()}

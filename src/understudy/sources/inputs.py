@@ -17,10 +17,11 @@ from understudy.loading import loader
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.provenance import DECLARED, MARK, InputRole, Made, Provenance, of_several
 from understudy.sources import kinds
-from understudy.sources.archives import members_of, open_member, unpacked
+from understudy.sources.archives import members_of, open_member, place_of, unpacked
+from understudy.sources.databases import is_spark
 from understudy.sources.kinds import file_kind
 from understudy.sources.marks import mark_in_statistical, mark_in_workbook
-from understudy.sources.same import digest_of_content, files_and_member, refuse_same
+from understudy.sources.same import digest_of_content, files_and_member, files_at, refuse_same
 
 _MARK_1 = b"understudy.anonymized"
 """What tables of understudy 0.1 carry."""
@@ -38,14 +39,17 @@ RECONSTRUCTED = Provenance(
 
 
 @loader("the table", remedy="copy it again from its source.", error=DataError, quotes=False)
-def find_provenance(what: Any, *, member: str = "") -> Provenance:
+def find_provenance(what: Any, *, member: str = "", table: str | None = None) -> Provenance:
     """What a file, a glob of files, an Arrow table or a pandas frame is; several files are joined.
 
-    ``member`` is the file inside an archive, where the codebook names one and the address does not.
+    ``member`` is the file inside an archive, where the codebook names one and the address does not; ``table`` what is
+    read in a Spark session, which may be a path.
     """
     if isinstance(what, str | Path):
         files, named = files_and_member(what)
         return of_several([_of_file(path, named or member) for path in files])
+    if table is not None and "/" in table and is_spark(what):
+        return of_several([_of_file(path) for path in files_at(table)])
     import pyarrow as pa
 
     if isinstance(what, pa.Table | pa.RecordBatch):
@@ -58,9 +62,9 @@ def find_provenance(what: Any, *, member: str = "") -> Provenance:
     )
 
 
-def provenance_behind(what: Any, book: Codebook) -> Provenance:
+def provenance_behind(what: Any, book: Codebook, table: str | None = None) -> Provenance:
     """What a table is that is read by a codebook, which may name the file inside an archive."""
-    return find_provenance(what, member=book.file.member if book.file else "")
+    return find_provenance(what, member=book.file.member if book.file else "", table=table)
 
 
 def public_provenance(what: Any, role: InputRole, *, confidential: Any = None) -> Provenance:
@@ -106,7 +110,7 @@ def _of_member(path: Path, name: str) -> Provenance:
     with folder:
         if _is_archive(inside):
             return DECLARED  # is not read
-        found = _beside(PurePosixPath(name), lambda place: _text_in(path, place))
+        found = _beside(place_of(name), lambda place: _text_in(path, place))
         return _of_content(inside, *(found if found[0] else _beside(path, _text_of)))
 
 
@@ -115,9 +119,12 @@ def _text_of(place: Path) -> bytes:
 
 
 def _text_in(path: Path, place: PurePosixPath) -> bytes:
-    if not any(info.filename == str(place) and info.file_size < _MOST_TEXT for info in members_of(path)):
+    there = [info for info in members_of(path) if place_of(info.filename) == place]
+    if not there:
         return b""
-    with open_member(path, str(place)) as data:
+    if len(there) > 1 or there[0].file_size > _MOST_TEXT:
+        raise DataError("it is packed twice" if len(there) > 1 else "it unpacks to more than any manifest")
+    with open_member(path, there[0].filename) as data:
         return data.read()
 
 

@@ -107,7 +107,9 @@ def linked_provenance(what: Any, book: LinkedCodebook) -> Provenance:
 
 
 def _joined_provenance(places: Mapping[str, Place], book: LinkedCodebook) -> Provenance:
-    return of_several([provenance_behind(place.what, book.table(name).book) for name, place in places.items()])
+    return of_several(
+        [provenance_behind(place.what, book.table(name).book, place.table) for name, place in places.items()]
+    )
 
 
 class LinkedSource:

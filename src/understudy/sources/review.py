@@ -213,6 +213,8 @@ def _names(column: Column, seen: Looked) -> Danger | None:
     if _NAME_WORDS.search(column.name) or contacts > len(seen.values) / 2:
         example = seen.values[-1][0]
         rare = sum(count < _FEW for _, count in seen.values)
+        if rare:  # the most frequent are listed, so that whatever is not is as rare
+            rare += seen.distinct - len(seen.values)
         return Danger(
             topic="names",
             sentence=_say("names", example=example, rare=f"{rare:,}", n=f"{seen.distinct:,}", few=_FEW),

@@ -96,7 +96,7 @@ def rows_of(source: Source, *, people: bool = False) -> Secret[Rows]:
 
 
 def people_of(source: Source) -> Secret[pa.Array] | None:
-    """Every id of a person once; None where no column has them, or where they lie on a server, which keeps them."""
+    """Every id of a person once; None where no column has them, or another engine, which keeps them."""
     unit, opened = source.rules.unit, source.opened
     if unit is None or opened is None or unit.id not in opened.header or opened.connection.name != "duckdb":
         return None

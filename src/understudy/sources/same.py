@@ -1,19 +1,22 @@
 """Whether a table that is called public is the confidential one itself, under whatever name."""
 
 import hashlib
+import re
+from glob import glob
 from gzip import GzipFile
 from io import BufferedReader
 from pathlib import Path
 from typing import IO, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from understudy.errors import DataError, ParameterError
 from understudy.sources.addresses import parse_address
 from understudy.sources.archives import members_of, open_member
 from understudy.sources.csv_files import is_compressed, open_bytes
 from understudy.sources.engines.kind import Address, schema_and_table
-from understudy.sources.files import database_of, files_and_reading, find_files
+from understudy.sources.files import database_of, files_and_reading
 from understudy.sources.frames import to_arrow
 from understudy.sources.kinds import ZIP, file_kind
 
@@ -47,16 +50,33 @@ def files_and_member(what: Any) -> tuple[list[Path], str]:
 
 
 def _files_at(address: str) -> list[Path]:
-    """The files of this machine that an address names by their path, as one of Spark may; a folder is all in it."""
+    """The files of this machine that an address names by their path, as one of Spark may."""
     try:
-        path = parse_address(address).options.get("path", "")
-        place = Path("/" + path[len("file:") :].lstrip("/") if path.startswith("file:") else path)
-        if not path or "://" in str(place):
-            return []
-        found = place.rglob("*") if place.is_dir() else find_files(str(place))
-        return sorted(each.resolve() for each in found if each.is_file() and each.name[0] not in "._")
-    except (DataError, OSError, ValueError):
+        return files_at(parse_address(address).options.get("path", ""))
+    except DataError:
         return []  # whoever reads the rows will say what is wrong with the address
+
+
+def files_at(path: str) -> list[Path]:
+    """The files behind a path or a pattern as Spark spells it, if they are of this machine; a folder is all in it.
+
+    Of braces only that something stands there is known, so there may be more files than Spark reads.
+    """
+    place = "/" + path[len("file:") :].lstrip("/") if path.startswith("file:") else path
+    if not place or "://" in place:
+        return []
+    try:
+        if Path(place).exists():
+            found = [Path(place)]
+        else:
+            pattern = place.replace("[^", "[!")
+            while (wider := re.sub(r"\{[^{}]*\}", "*", pattern)) != pattern:
+                pattern = wider
+            found = [Path(name) for name in glob(pattern)]  # noqa: PTH207 (may be absolute)
+        inside = [each for match in found for each in (match.rglob("*") if match.is_dir() else [match])]
+        return sorted({each.resolve() for each in inside if each.is_file() and each.name[0] not in "._"})
+    except (OSError, ValueError):
+        return []  # whoever reads the rows will say what is wrong with the path
 
 
 def _is_same(confidential: Any, public: Any) -> bool:
@@ -89,9 +109,25 @@ def _is_same_frame(confidential: Any, public: Any) -> bool:
         (names, first), (others, second) = to_arrow(confidential), to_arrow(public)
         if names != others or len(first) != len(second) or not len(first):
             return False
-        return bool(first.equals(second.cast(first.schema.remove_metadata())))  # one text has several types
+        one, other = _plain(first), _plain(second)
+        return bool(one.equals(other.cast(one.schema)))  # one text has several types
     except (DataError, ValueError, TypeError, pa.ArrowException):  # other values, or no tables
         return False
+
+
+def _plain(table: pa.Table) -> pa.Table:
+    """Values without the order of their categories, and nulls for what is no number: it equals nothing, not itself."""
+    columns = [
+        column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+        for column in table.columns
+    ]
+    return pa.Table.from_arrays(
+        [
+            pc.if_else(pc.is_nan(column), None, column) if pa.types.is_floating(column.type) else column
+            for column in columns
+        ],
+        names=table.column_names,
+    )
 
 
 def _is_same_place(confidential: str, public: str) -> bool:

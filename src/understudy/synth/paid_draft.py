@@ -179,7 +179,7 @@ def paid_draft(
     report: Report | None = None,
 ) -> Codebook:
     """A codebook that a promise may rest on, paid for before it is handed over, or just before ``out`` appears."""
-    provenance = find_provenance(what)
+    provenance = find_provenance(what, table=table)
     provenance.refuse_as_data("a priced draft")
     opened = open_table(what, table)
     names = _names(opened, plan)

@@ -103,7 +103,7 @@ def paid_rules(
 ) -> tuple[Codebook, tuple[Rule, ...]]:
     """The codebook of ``text`` with the rules that show at this price, written to a new file."""
     book = Codebook.from_toml(text)
-    provenance = provenance_behind(what, book)
+    provenance = provenance_behind(what, book, table)
     provenance.refuse_as_data("rules learned at a price")
     check_file(out, what="the codebook")
     stream = Stream.checked(stream)

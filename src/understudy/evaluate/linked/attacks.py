@@ -13,7 +13,7 @@ import numpy as np
 from understudy.codebook import Codebook, Column, Ordinal, Role
 from understudy.codebook.columns import Categorical
 from understudy.codebook.views import NONE as NO_ROW
-from understudy.evaluate.holdout import check_holdout
+from understudy.evaluate.holdout import check_holdout, refuse_same_people
 from understudy.evaluate.linked.rows import NONE, Ints, LinkedRows, follow
 from understudy.evaluate.linked.shares import coarse
 from understudy.evaluate.report.intruder import Attacks, lone_copies
@@ -38,8 +38,11 @@ def person_gains(real: LinkedRows, synthetic: LinkedRows, holdout: LinkedRows) -
 def person_attacks(real: LinkedRows, synthetic: LinkedRows, holdout: LinkedRows | None) -> Attacks:
     """What is known about risk, in the shape that a verdict on one table is reached from.
 
-    A hold-out whose people are in the data too is refused: it would prove that every release is safe.
+    A hold-out whose people are in the data too is refused, by their ids and by what is known of them: it would prove
+    that every release is safe.
     """
+    if holdout is not None:
+        refuse_same_people(real.people, holdout.people)
     person = real.book.person.name
     sides = [side for side in (real, synthetic, holdout) if side is not None]
     if not all(side.tables[person].rows for side in sides):

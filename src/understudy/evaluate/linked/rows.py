@@ -109,6 +109,14 @@ class LinkedRows(Confidential):
             which = follow(self.tables[owner].before, which)
         return owner, own, which
 
+    @property
+    def people(self) -> pa.Array:
+        """The ids of the people, each of them once."""
+        person = self.tables[self.book.person.name]
+        if person.table.key is None:  # nothing belongs to these people
+            return pa.array([], pa.string())
+        return _keys(person.written, person.table.key).combine_chunks().unique().drop_null()
+
     def children(self, name: str) -> Ints:
         """How many rows of this table each row of its parent has."""
         table = self.tables[name]

@@ -82,7 +82,7 @@ def evaluate(
 def _not_compared(what: Any, book: Codebook, called: str, table: str | None) -> list[str]:
     """Columns that a file has and the codebook does not know, said rather than passed over."""
     known = {column.name for column in book.columns}
-    file = None if provenance_behind(what, book).is_release else book.file
+    file = None if provenance_behind(what, book, table).is_release else book.file
     if extra := [name for name in open_table(what, table=table, file=file).header if name not in known]:
         return [f"The {called} table also has {', '.join(extra)}, which the codebook does not describe: not compared."]
     return []
