@@ -98,7 +98,9 @@ class DataSet:
     unknown: str = "error"
     _known: "OrderedDict[tuple[Any, ...], Prepared]" = field(default_factory=OrderedDict)
     _tried: "OrderedDict[tuple[Any, ...], tuple[Figure, ...]]" = field(default_factory=OrderedDict)
-    _lock: threading.RLock = field(default_factory=threading.RLock)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    """Of what is remembered; nothing is worked out under it, so that a hard question holds up no other."""
+    _calibrating: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
         """Refuse what could never be answered, before anybody asks; no row is read."""
@@ -150,9 +152,12 @@ class DataSet:
         """Parse and price; reads the codebook, and for the start of a model the release. Remembered."""
         asked = (text, *vars(terms).values())
         with self._lock:
-            if asked not in self._known:
-                _remember(self._known, asked, self._prepare(text, terms))
-            return self._known[asked]
+            known = self._known.get(asked)
+        if known is None:
+            known = self._prepare(text, terms)
+            with self._lock:
+                _remember(self._known, asked, known)
+        return known
 
     def _prepare(self, text: str, terms: Terms) -> Prepared:
         question = parse_question(text, self.book)
