@@ -99,6 +99,8 @@ def release(camera: Camera) -> None:
     camera.goto("/")
     camera.click("Try it with an example")
     camera.goto("/d/example/quote")
+    camera.page.get_by_label("epsilon 3", exact=True).check()
+    camera.page.select_option("#cap-delta", "1e-05")
     camera.click("Open the account")
     camera.wait("The account is open")
     camera.take("quote")

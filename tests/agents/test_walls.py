@@ -190,23 +190,25 @@ def test_a_log_that_cannot_be_written_is_one_sentence_without_a_path(house, give
     desk.log.path.mkdir()  # a folder in its place: root may write anywhere else
     name, arguments = given
     (tool,) = [tool for tool in TOOLS if tool.name == name]
+    charged = desk.account.history()
     told = called(desk, tool, arguments)
     assert told.is_error and told.structured_content is None
     sentence = told.content[0].text
     assert sentence == (
         UNWRITTEN if name != "verify" else "there is no release 'nowhere'; the holder offers no release."
     )
-    if name == "answer":  # it was charged and lies in its folder: once the log is back it is sent for nothing
+    if name == "answer":  # nothing was charged for a reply that could not be sent
+        assert not desk.is_closed and desk.account.history() == charged
         desk.log.path.rmdir()
-        assert called(desk, tool, arguments).structured_content["charged"]["epsilon"] == 0
+        assert called(desk, tool, arguments).structured_content["charged"]["epsilon"] == 0.1
 
 
 def test_an_error_while_rows_are_open_closes_the_data_set_though_no_log_can_be_written(house, monkeypatch):
     desk = open_desk(house.root, account="a.account", cap_epsilon=1, data="people.csv", codebooks=["book.toml"])
-    desk.log.path.rename(house.root / "kept")
-    desk.log.path.mkdir()
 
     def failing(*_, **__):
+        desk.log.path.rename(house.root / "kept")
+        desk.log.path.mkdir()
         raise DataError(SECRET)
 
     monkeypatch.setattr("understudy.facade.answers.answer", failing)

@@ -85,6 +85,7 @@ def plan(person, name, *, rows, cap="3"):
     """Open the account and keep a plan."""
     person.goto(f"/d/{name}/quote?epsilon=1&rows={rows}&rows_about={rows}")
     person.page.locator(f"input[name=epsilon][type=radio][value='{cap}']").check()
+    person.page.select_option("#cap-delta", "1e-05")
     person.click("Open the account")
     person.wait("The account is open")
     person.click("Keep this plan and go on")
@@ -157,6 +158,7 @@ def what_was_chosen_stays(page):
     """The price is put in place anew while the controls move; what somebody opened or chose in it is not lost."""
     page.get_by_text("How the price is split").click()
     page.locator("input[name=epsilon][type=radio][value='10']").check()
+    page.select_option("#cap-delta", "1e-05")
     page.fill("#rows_about", "600")
     page.locator("#epsilon").focus()
     page.keyboard.press("ArrowRight")

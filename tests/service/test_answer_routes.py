@@ -4,6 +4,7 @@ import asyncio
 import json
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pyarrow as pa
@@ -12,7 +13,7 @@ import pytest
 from answer_bench import BOOK, AnswerService
 from answer_bench import stays as stays_table
 
-from understudy.service import Store, asking
+from understudy.service import Store, asking, data_sets
 from understudy.service.amounts import Amount
 from understudy.service.data_sets import DataSet, Rules
 from understudy.service.questions import Questions
@@ -280,6 +281,39 @@ def test_hard_questions_hold_up_nobody_else_and_cost_nothing(make_answers, monke
     assert service.spent_on_data == Amount(epsilon=0) and service.questions.queue(["stays"]) == []
     monkeypatch.setattr(asking, "_PLANNING", 60.0)
     assert service.ask_data("count by region").json()["status"] == "answered"
+
+
+def test_a_hard_question_holds_up_neither_other_questions_nor_draws(make_answers, monkeypatch):
+    """It is worked out without a lock that others need: one of two threads is enough for all others."""
+    service = make_answers(rules=Rules(smallest=20))
+    prepare, on_release, may_go_on = DataSet._prepare, data_sets.on_release, threading.Event()
+
+    def hard(self, text, terms):
+        if text == "median of charge":
+            assert may_go_on.wait(120)
+        return prepare(self, text, terms)
+
+    def hard_to_try(question, *given, **terms):
+        if question.text == "mean of charge":
+            assert may_go_on.wait(120)
+        return on_release(question, *given, **terms)
+
+    monkeypatch.setattr(DataSet, "_prepare", hard)
+    monkeypatch.setattr(data_sets, "on_release", hard_to_try)
+    for number, (question, other) in enumerate(
+        (("median of charge", "count by sex where region=North"), ("mean of charge", "count by region, sex")), start=1
+    ):
+        may_go_on.clear()
+        waiting = threading.Thread(target=service.ask_data, args=(question,))
+        waiting.start()
+        try:
+            asked = ThreadPoolExecutor(1).submit(service.ask_data, other)
+            assert asked.result(60).json()["status"] in ("answered", "declined")
+        finally:
+            may_go_on.set()
+            waiting.join()
+        assert service.projects.faults() == []
+        assert len(service.questions.queue(["stays"], Status.ANSWERED)) >= number
 
 
 def test_the_ledger_adds_up(make_answers):

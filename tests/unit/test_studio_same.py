@@ -17,7 +17,7 @@ from understudy.studio.changes import changing
 from understudy.studio.looking import look
 from understudy.studio.workspace import Root, new_dataset
 
-WORDS = {"NAME": "anna", "SOURCE": "the form", "COLUMN": "age"}
+WORDS = {"NAME": "anna", "SOURCE": "the form", "COLUMN": "age", "CAP": "3", "CAP_DELTA": "1e-5"}
 """What people put in the place of words in capitals."""
 
 
@@ -109,15 +109,16 @@ def test_the_python_of_a_screen_works(root, screen, capsys):
     assert "import" in lines[0]
 
 
-def test_an_account_is_opened_as_the_form_proposes(tmp_path, monkeypatch):
+def test_an_account_is_opened_by_command_and_in_python(tmp_path, monkeypatch):
     own = small(tmp_path)
     visitor = Visitor(tmp_path)
     (created, *_), (_, opening, *_) = same_of(visitor.get("/d/small/quote"))
     monkeypatch.chdir(tmp_path)
-    done = CliRunner().invoke(app, shlex.split(created)[1:], catch_exceptions=False)
+    done = CliRunner().invoke(app, shlex.split(filled(created))[1:], catch_exceptions=False)
     by_command = releases.open_account(own.account).summary()
     own.account.unlink()
-    exec(f"import understudy as us\n{opening}")
+    assert "CAP" in created and "CAP" in opening, "nobody chooses it in advance"
+    exec(f"import understudy as us\n{filled(opening)}")
     by_python = releases.open_account(own.account).summary()
     for summary in (by_command, by_python):
         summary.pop("created"), summary.pop("identity", None)

@@ -2,6 +2,7 @@
 
 import html
 import re
+import time
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
@@ -392,6 +393,33 @@ def test_nobody_vouches_for_what_the_screen_did_not_show(own):
     now = re.search(r'name="shown" value="(\w+)"', visitor.get("/d/stays/codebook/attest").text)[1]
     visitor.done("/d/stays/codebook/attest", signed | {"shown": now, "column": "sex"})
     assert load_codebook(own.codebook).column("sex").is_attested
+
+
+@pytest.mark.parametrize("kind", ["answers", "accepted", "parted", "draft", "columns"])
+def test_nothing_is_changed_beside_a_look_that_writes(own, kind):
+    """It writes the codebook from what it was in the beginning, and would undo the change without a word."""
+    visitor, here = Visitor(own.root.folder), "/d/stays"
+    visitor.done(f"{here}/data/person", {"who": "column", "column": "id", "cap": "2"})
+    before = own.codebook.read_text()
+    own.looks.mkdir(exist_ok=True)
+    marker = own.looks / f"{kind}.running"
+    marker.write_text(f"0 {time.time():.0f}")
+    writes = kind != "columns"
+    for path, fields in {"data/person": {"who": "row"}, "codebook/undo": {}}.items():
+        visitor.post(f"{here}/{path}", fields, came_from=f"{here}/codebook/difference")
+        text = visitor.get(f"{here}/codebook/difference").text
+        assert ("still looking" in text) == writes and (not writes or own.codebook.read_text() == before), path
+    marker.unlink()
+    visitor.post(f"{here}/data/person", {"who": "row"}, came_from=f"{here}/data")
+    assert own.codebook.read_text() != before
+
+
+def test_a_rule_is_accepted_from_what_was_found(own):
+    """A list that somebody has looked at anew since: a rule that needs a public table would be taken without one."""
+    visitor, here = Visitor(own.root.folder), "/d/stays/codebook/rules"
+    signed = {"accept": "day-number", "by": "A. Meyer", "source": "the calendar"}
+    assert "not among those that are proposed now" in visitor.done(here, signed).text
+    assert not is_looking(own) and "constraints" not in own.codebook.read_text()
 
 
 def test_answers_belong_to_the_questions_that_were_shown(own):

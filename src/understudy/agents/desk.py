@@ -302,6 +302,7 @@ class Desk:
             handle = open_lock(self.folder / HOLDER / _LOCK)
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX)  # ends with the process, however that ends
+                self.log.say("the data set is asked")  # where that cannot be written down, nothing is charged or opened
                 yield
             finally:
                 os.close(handle)

@@ -173,7 +173,9 @@ def answer_schemas() -> dict[str, Any]:
         type=["object", "null"],
         description="Null until it is answered",
     )
-    record = {**heading, "answer": answer, "page": {"type": ["string", "null"]}, "charged": {"type": "boolean"}}
+    paid = {"type": "integer", "minimum": 0, "description": "How often it was paid for: again where an answer was lost"}
+    record = {**heading, "answer": answer, "page": {"type": ["string", "null"]}}
+    record |= {"charged": {"type": "boolean", "description": "Whether this request paid"}, "paid": paid}
     waiting = object_of({**heading, "decided": {"type": ["string", "null"]}})
     return {
         "DataSets": object_of({"data": {"type": "array", "items": object_of(summary)}}),

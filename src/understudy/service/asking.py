@@ -59,6 +59,16 @@ class Told:
     member: Membership | None
 
 
+@dataclass(frozen=True, kw_only=True)
+class Understood:
+    """A question with its price, what the rules make of it and why, and what the release says to it, as JSON."""
+
+    prepared: Prepared
+    status: Status
+    words: str
+    synthetic: str
+
+
 class AnswerDesk:
     """Questions on the data sets of one application."""
 
@@ -111,8 +121,8 @@ class AnswerDesk:
     async def ask(self, key: "ApiKey", data: DataSet, text: str, terms: Mapping[str, Any]) -> Told:
         """Put the question on record, and answer it if it may be answered."""
         loop = asyncio.get_running_loop()
-        prepared, synthetic = await self.planned(self._understood, data, text, terms)
-        told, drawing = await loop.run_in_executor(self._workers, self._bought, key, data, prepared, synthetic)
+        understood = await self.planned(self._understood, data, text, terms)
+        told, drawing = await loop.run_in_executor(self._workers, self._bought, key, data, understood)
         if drawing is not None:
             await asyncio.wait({asyncio.wrap_future(drawing)}, timeout=_PATIENCE)
         line = await self._settled(told.line)
@@ -137,10 +147,12 @@ class AnswerDesk:
         except (ParameterError, RefusalError) as fault:
             raise Problem("bad-question", str(fault)) from None
 
-    def _understood(self, data: DataSet, text: str, terms: Mapping[str, Any]) -> tuple[Prepared, str]:
-        """The question with its price, and what the release says to it, as JSON."""
+    def _understood(self, data: DataSet, text: str, terms: Mapping[str, Any]) -> Understood:
+        """All that is worked out of a question before it is put on record."""
         prepared = self._prepared(data, text, terms)
-        return prepared, json.dumps(plain_figures(data.tried(prepared.question, prepared.plan)))
+        status, words = self._verdict(data, prepared)
+        synthetic = json.dumps(plain_figures(data.tried(prepared.question, prepared.plan)))
+        return Understood(prepared=prepared, status=status, words=words, synthetic=synthetic)
 
     def _verdict(self, data: DataSet, prepared: Prepared) -> tuple[Status, str]:
         """What the rules make of a question, and why."""
@@ -151,20 +163,18 @@ class AnswerDesk:
             return Status.APPROVED, ""
         return (Status.ASKED if data.review == EXCEPTIONS else Status.DECLINED), f"By the rules: {broken}."
 
-    def _bought(
-        self, key: "ApiKey", data: DataSet, prepared: Prepared, synthetic: str
-    ) -> "tuple[Told, Future[None] | None]":
+    def _bought(self, key: "ApiKey", data: DataSet, understood: Understood) -> "tuple[Told, Future[None] | None]":
         """What is told so far; and where it was paid for, the draw, which goes on whatever becomes of the request."""
         member = self.projects.membership(key.key_id, data.name)
         if member is None:
             raise Problem("no-budget", str(NoMemberError()))
-        status, words = self._verdict(data, prepared)
+        prepared, status, words = understood.prepared, understood.status, understood.words
         asked = Asked(
             question=self._mark(data, member, prepared),
             text=prepared.question.text,
             terms=json.dumps({name: getattr(prepared.plan, name) for name in ("epsilon", "delta", "level", "target")}),
             price=prepared.price,
-            synthetic=synthetic,
+            synthetic=understood.synthetic,
             status=status,
             words=words,
         )

@@ -7,11 +7,11 @@ the release and judged by rules on both; the rows are read by :meth:`DataSet.dra
 import threading
 import tomllib
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from understudy.answers import Question, on_release, parse_question, plan_answer
 from understudy.codebook import Codebook
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from understudy.answers import Plan
     from understudy.mechanisms.stream import Stream
 
+Value = TypeVar("Value")
 FORMAT = 1
 ALWAYS, RULES, EXCEPTIONS = REVIEWS = ("always", "rules", "exceptions")
 """Who decides: a steward always; the rules, both ways; or the rules, and a steward where one is broken."""
@@ -98,7 +99,8 @@ class DataSet:
     unknown: str = "error"
     _known: "OrderedDict[tuple[Any, ...], Prepared]" = field(default_factory=OrderedDict)
     _tried: "OrderedDict[tuple[Any, ...], tuple[Figure, ...]]" = field(default_factory=OrderedDict)
-    _lock: threading.RLock = field(default_factory=threading.RLock)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    """Of what is remembered; nothing is worked out under it, so that a hard question holds up no other."""
 
     def __post_init__(self) -> None:
         """Refuse what could never be answered, before anybody asks; no row is read."""
@@ -149,10 +151,7 @@ class DataSet:
     def prepare(self, text: str, terms: Terms) -> Prepared:
         """Parse and price; reads the codebook, and for the start of a model the release. Remembered."""
         asked = (text, *vars(terms).values())
-        with self._lock:
-            if asked not in self._known:
-                _remember(self._known, asked, self._prepare(text, terms))
-            return self._known[asked]
+        return self._recalled(self._known, asked, lambda: self._prepare(text, terms))
 
     def _prepare(self, text: str, terms: Terms) -> Prepared:
         question = parse_question(text, self.book)
@@ -178,14 +177,27 @@ class DataSet:
         if self.release is None:
             return ()
         asked = (question.text, plan.level, plan.target)
-        with self._lock:  # one calibration at a time: they share what they have worked out
-            if asked not in self._tried:
-                try:
-                    figures = on_release(question, self.release, target=plan.target, level=plan.level)
-                except UnderstudyError as reason:  # what the release cannot tell may still be asked of the rows
-                    figures = (Figure(name=question.text, group=question.kind, refused=str(reason)),)
-                _remember(self._tried, asked, figures)
-            return self._tried[asked]
+        release = self.release
+
+        def told() -> tuple[Figure, ...]:
+            try:
+                return on_release(question, release, target=plan.target, level=plan.level)
+            except UnderstudyError as reason:  # what the release cannot tell may still be asked of the rows
+                return (Figure(name=question.text, group=question.kind, refused=str(reason)),)
+
+        return self._recalled(self._tried, asked, told)
+
+    def _recalled(self, known: "OrderedDict[tuple[Any, ...], Value]", asked: Any, work: Callable[[], Value]) -> Value:
+        """What was worked out before, or is worked out now; the latest few are remembered."""
+        with self._lock:
+            if asked in known:
+                return known[asked]
+        value = work()
+        with self._lock:
+            known[asked] = value
+            while len(known) > _REMEMBERED:
+                known.popitem(last=False)
+        return value
 
     def broken_rules(self, prepared: Prepared) -> list[str]:
         """The rules that a question breaks, in words; a function of public values alone."""
@@ -215,13 +227,6 @@ def _groups_of(question: Question, book: Codebook) -> str:
     chosen = [f"{name}={book.column(name).labels[code]}" for name, codes in question.where for code in codes]
     by = f" by {', '.join(question.by)}" if question.by else ""
     return f"count{by}" + (f" where {', '.join(chosen)}" if chosen else "")
-
-
-def _remember(known: "OrderedDict[Any, Any]", asked: Any, value: Any) -> None:
-    """Keep a value, and the latest few of all."""
-    known[asked] = value
-    while len(known) > _REMEMBERED:
-        known.popitem(last=False)
 
 
 @loader(

@@ -36,6 +36,7 @@ def record(told: Told) -> dict[str, Any]:
         "answer": None if not answered else json.loads(line.answer),
         "page": f"/answers/{line.answer_id}" if answered else None,
         "charged": told.charged,
+        "paid": line.attempts,
         "remaining": None if told.member is None else told.member.remaining(),
     }
 

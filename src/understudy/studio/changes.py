@@ -7,6 +7,7 @@ from typing import Any
 
 from understudy.errors import ParameterError
 from understudy.studio.guard import Form
+from understudy.studio.looks import is_writing
 from understudy.studio.plans import form_number
 from understudy.studio.texts import texts
 from understudy.studio.workspace import Dataset, private_folder, write_private
@@ -32,9 +33,17 @@ _MOST = 200
 """Earlier texts that are kept."""
 
 
+def _refuse_beside(own: Dataset) -> None:
+    """What is changed beside a look that writes would be lost without a word as soon as that look has ended."""
+    if is_writing(own):
+        raise ParameterError(texts("common")["busy"])
+
+
 @contextmanager
-def changing(own: Dataset) -> Iterator[None]:
-    """Keep the text as it was, if what happens inside changes it."""
+def changing(own: Dataset, *, by_look: bool = False) -> Iterator[None]:
+    """Keep the text as it was, if what happens inside changes it; ``by_look``: a look is about to write it."""
+    if not by_look:
+        _refuse_beside(own)
     if not own.codebook.is_file():
         raise ParameterError(texts("codebook")["no_book"])
     before = own.codebook.read_bytes()
@@ -64,6 +73,7 @@ def last_kept(own: Dataset) -> Path | None:
 
 def undo(own: Dataset) -> None:
     """Take the last change back."""
+    _refuse_beside(own)
     kept = _kept(own)
     if not kept:
         raise ParameterError(texts("codebook")["nothing_to_undo"])

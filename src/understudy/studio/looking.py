@@ -120,7 +120,7 @@ def _answers(own: Dataset) -> Any:
     from understudy.facade.reviews import review
 
     given = _given(own, "answers")
-    with changing(own):
+    with changing(own, by_look=True):
         review(own.codebook, own.data, answers=given["answers"], by=given["by"], table=table_of(own))
 
 
@@ -129,7 +129,7 @@ def _accepted(own: Dataset) -> Any:
 
     given = _given(own, "accepted")
     maps = {(first, second): file for first, second, file in given.pop("maps")}
-    with changing(own):
+    with changing(own, by_look=True):
         rules(own.codebook, own.data, table=table_of(own), maps=maps, **given)
 
 
@@ -140,7 +140,7 @@ def _parted(own: Dataset) -> Any:
     given = _given(own, "parted")
     made = split(own.data, book=own.codebook, table=own.table, **given)
     assert made.codebook is not None, "constants were given"
-    with changing(own):
+    with changing(own, by_look=True):
         write_private(own.codebook, made.codebook.to_toml())
     return {"faults": [fault.sentence for fault in made.faults]}
 

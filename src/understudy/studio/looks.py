@@ -24,6 +24,7 @@ from understudy.studio.workspace import Dataset, file_of, private_folder, write_
 
 KINDS = ("rows", "draft", "columns", "rules", "persons", "answers", "accepted", "parted")
 """Looks; the last three also write into the codebook what a person answered."""
+_WRITING = ("draft", "answers", "accepted", "parted")
 _NEEDS_BOOK = ("columns", "rules", "persons")
 _starting = threading.Lock()
 _DIES_AFTER = 3600
@@ -65,6 +66,11 @@ def find_look(own: Dataset, kind: str) -> Look:
 def is_looking(own: Dataset) -> bool:
     """Whether anything is under way."""
     return any(_is_running(own, kind) for kind in KINDS)
+
+
+def is_writing(own: Dataset) -> bool:
+    """Whether somebody is at it who writes the codebook in the end, from what it was in the beginning."""
+    return any(_is_running(own, kind) for kind in _WRITING)
 
 
 def start_look(own: Dataset, *kinds: str, given: Any = None) -> None:

@@ -27,8 +27,9 @@ RECIPE = "recipe.toml"
 DEFAULT = "marginals"
 LEAST_EPSILON, MOST_EPSILON, STEP = 0.05, 10.0, 0.05
 DELTAS = (1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9)
-_BASES: Mapping[str, float | int] = {"epsilon": 1.0, "delta": 1e-6, "rows_about": 10_000}
-"""Where the controls stand at first. Nothing is chosen until somebody keeps a plan."""
+_EPSILON, _DELTA, _ROWS = 1.0, 1e-6, 10_000
+"""Where the controls stand at first: a slider has to stand somewhere. Nothing is chosen until somebody keeps a plan,
+and nothing is paid until they have typed the name of the data set beside the price."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,11 +94,11 @@ def saved_plan(own: Dataset) -> Plan | None:
     if strange := sorted({*choices.options} - {"epsilon", "delta", *_needed(choices.method)}):
         words = texts("quote")["recipe_more"]
         raise ParameterError(words.format(file=own.shown(place), names=", ".join(f"`{name}`" for name in strange)))
-    options = {"delta": _BASES["delta"], **{name: choices.options.get(name) for name in ("epsilon", "delta")}}
+    options = {name: choices.options.get(name) for name in ("epsilon", "delta")}
     known: Any = {name: value for name, value in options.items() if value is not None}
     numbers = {name: choices.options.get(name) for name in _needed(choices.method)}
     return Plan(
-        **{"delta": _BASES["delta"], **known},
+        **{"delta": _DELTA, **known},
         method=choices.method,
         rows=choices.rows,
         rows_about=about,
@@ -115,8 +116,7 @@ def asked_plan(own: Dataset, given: Mapping[str, str]) -> Plan:
     with suppress(ParameterError):  # a recipe from elsewhere that the studio cannot make; whoever shows it says so
         kept = saved_plan(own)
     if kept is None:
-        about = int(_BASES["rows_about"])
-        kept = Plan(method=DEFAULT, rows=about, rows_about=about, epsilon=1.0, delta=1e-6)
+        kept = Plan(method=DEFAULT, rows=_ROWS, rows_about=_ROWS, epsilon=_EPSILON, delta=_DELTA)
     changes: dict[str, Any] = {
         name: read(given[name], name)
         for name, read in (

@@ -25,13 +25,13 @@ const Asking = (function () {
     const headers = {};
     if (keyField.value.trim()) headers.Authorization = "Bearer " + keyField.value.trim();
     if (body !== undefined) headers["Content-Type"] = "application/json";
-    let reply;
+    let reply, said;
     try {
       reply = await fetch(path, { method, headers, credentials: "same-origin", body: body === undefined ? undefined : JSON.stringify(body) });
+      said = await reply.json();
     } catch {
       return { problem: { title: "No answer", detail: "The server did not answer; try again in a moment." } };
     }
-    const said = await reply.json();
     if (reply.status === 401) keyField.focus();
     return reply.ok ? { said } : { problem: said };
   }
@@ -81,8 +81,9 @@ const Asking = (function () {
 
   /* Two intervals on one scale for each figure: the answer, and below it what the release had said. */
   function picture(pairs, width) {
-    const shown = pairs.filter(([figure]) => figure.estimate !== null).slice(0, 40);
-    const values = shown.flat().filter((figure) => figure && figure.estimate !== null).flatMap((figure) => [figure.low, figure.high, figure.estimate]);
+    const isDrawn = (figure) => figure && [figure.low, figure.high, figure.estimate].every(Number.isFinite);
+    const shown = pairs.filter(([figure]) => isDrawn(figure)).slice(0, 40);
+    const values = shown.flat().filter(isDrawn).flatMap((figure) => [figure.low, figure.high, figure.estimate]);
     if (!values.length) return null;
     const least = Math.min(...values), most = Math.max(...values), span = most - least || 1;
     const x = (value) => 8 + ((width - 16) * (value - least)) / span;
@@ -91,7 +92,7 @@ const Asking = (function () {
       const y = 8 + 46 * place;
       svg.append(draw("text", { x: 8, y: y + 8 }, figure.name));
       [[figure, "mark", y + 20], [other, "noise", y + 32]].forEach(([one, kind, at]) => {
-        if (!one || one.estimate === null) return;
+        if (!isDrawn(one)) return;
         svg.append(
           draw("rect", { class: kind, x: x(one.low), y: at - 1.5, width: Math.max(2, x(one.high) - x(one.low)), height: 3 }),
           draw("circle", { class: kind, cx: x(one.estimate), cy: at, r: 5 })

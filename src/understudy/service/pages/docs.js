@@ -17,10 +17,10 @@
       if (body) words.push("-H 'Content-Type: application/json'", "-d " + quoted(body.value));
       curl.textContent = words.join(" \\\n  ");
     }
-    if (choice && body) {
-      choice.addEventListener("change", () => {
-        const example = part.querySelector('template[data-body="' + choice.value + '"]');
-        if (example) body.value = example.content.textContent;
+    if (choice) {
+      choice.addEventListener("input", () => {
+        const example = [...part.querySelectorAll("template")].find((one) => one.dataset.body === choice.value);
+        if (body && example) body.value = example.content.textContent;
         tell();
       });
     }

@@ -122,6 +122,8 @@ def open_account(request: Request, dataset: str) -> Response:
     """Open the account of the data set, with a cap that never changes."""
     own, form = dataset_of(request, dataset), form_of(request)
     plan = plans.asked_plan(own, request.query_params)
+    if lacking := [name for name in ("epsilon", "delta") if not form.get(name)]:
+        raise FieldError(lacking[0], texts("quote")["no_cap"].format(what=lacking[0]))
     numbers = {name: plans.read_number(form.get(name), name) for name in ("epsilon", "delta")}
     relation, composition = form.get("neighbours"), form.get("composition", "basic")
     releases.create_account(own.account, dataset=own.title, neighbours=relation, composition=composition, **numbers)
@@ -208,17 +210,17 @@ def _equivalent(own: Dataset, plan: Plan, named: Mapping[str, str]) -> Equivalen
 
 
 def _account_words(own: Dataset, plan: Plan) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """How the account is opened, as the form of the screen proposes it."""
+    """How the account is opened; for its cap stands a word in capitals, because nobody but the holder chooses it."""
     try:
         relation = plans.offer(own, plan).relation
     except UnderstudyError:  # there is no price yet, and the screen says why
         return (), ()
     place, title = own.shown(own.account), own.title
-    cap = f"--epsilon 3 --delta 1e-5 --neighbours {relation}"
+    cap = f"--epsilon CAP --delta CAP_DELTA --neighbours {relation}"
     return (
         (f"understudy account create {place} --dataset {shlex.quote(title)} {cap}",),
         (
-            f'us.Account.create("{place}", dataset={title!r}, epsilon=3, delta=1e-5, '
+            f'us.Account.create("{place}", dataset={title!r}, epsilon=CAP, delta=CAP_DELTA, '
             f'neighbours=us.Neighbours("{relation}"))',
         ),
     )

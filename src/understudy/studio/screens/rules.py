@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from understudy.errors import ParameterError
-from understudy.studio.changes import changing, check_number, number_of
+from understudy.studio.changes import StaleFormError, changing, check_number, number_of
 from understudy.studio.forms import FieldError
 from understudy.studio.frame import Audience, Equivalent, dataset_of, go, page, say
 from understudy.studio.guard import Form, form_of, session_of
@@ -138,8 +138,11 @@ def _maps(own: Dataset, form: Form, chosen: list[str]) -> list[tuple[str, str, s
     Without the table the map would be read from the data, and no release could promise anything any more.
     """
     words = texts("codebook")["rules"]
-    found = []
-    for proposal in (find_look(own, "rules").seen or {}).get("proposals", ()):
+    found: list[tuple[str, str, str, str]] = []
+    proposals = (find_look(own, "rules").seen or {}).get("proposals", ())
+    if set(chosen) - {proposal["id"] for proposal in proposals}:
+        raise StaleFormError(words["gone"])
+    for proposal in proposals:
         name, needs = proposal["id"], proposal["needs_map"]
         if name not in chosen or not needs:
             continue
