@@ -154,6 +154,8 @@ def test_codes_of_a_public_list_are_taken_in(tmp_path):
     assert (second.kind, second.missing) == ("icd9", "")
     look = find_look(own, "columns")
     assert look.seen["fits"] and not look.is_stale, "the questions know the columns"
+    told = [said["first"][0] for said in (question["sees"] for question in look.seen["questions"]) if "first" in said]
+    assert "codes of the list icd9" in told[0] and told[0].startswith("1,")
     screen = visitor.get("/d/stays/codebook").text
     assert "Columns that were left out" not in screen and "ICD-9-CM diagnoses" in screen
 

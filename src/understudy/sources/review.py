@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from understudy.codebook import Categorical, Codebook, Column, Dates, Levelled, Number, Ordinal, Role
+from understudy.codebook import Categorical, Codebook, Coded, Column, Dates, Levelled, Number, Ordinal, Role
 from understudy.codebook.encode import number_of
 from understudy.errors import DataError
 from understudy.pages.numbers import number
@@ -429,7 +429,7 @@ def _described(column: Column) -> str:
         low, high = column.bounds
         words = "bins" if column.proper_levels != 1 else "bins_one"
         return _say("described", words, n=f"{column.proper_levels:,}", low=_told(low), high=_told(high))
-    words = kinds.get(type(column), "other")
+    words = "coded" if isinstance(column, Coded) else kinds.get(type(column), "other")
     if words == "levels" and column.proper_levels == 1:
         words = "levels_one"
     shown = ", ".join(map(repr, column.labels[: min(4, column.proper_levels)]))  # a word for missing is no level
