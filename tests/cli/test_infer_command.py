@@ -38,6 +38,18 @@ def test_what_is_not_told_is_said_beside_what_is(run, folder):
     assert "not told" in said.out and "perfect separation" in said.out
 
 
+def test_a_release_is_asked_the_question_that_the_data_would_be_asked(run, folder, tmp_path):
+    """Whoever has the release alone can try what `answer` takes, word for word."""
+    page = tmp_path / "page.html"
+    said = run("infer", folder, "mean of los by sex where cat=Medical", "-o", page, "--json")
+    expected = us.infer(folder, mean="los", by="sex", where={"cat": "Medical"})
+    figures = [(figure["name"], figure["estimate"]) for figure in said.json["figures"]]
+    assert said.code == 0 and page.stat().st_size > 1000
+    assert [estimate for _, estimate in figures] == [figure.estimate for figure in expected]
+    mixed = run("infer", folder, "mean of los", "--by", "sex")
+    assert mixed.code == 2 and "whole question" in mixed.err
+
+
 def test_the_command_loads_what_it_uses(folder):
     """Half of its time would otherwise go to what compiles, counts and draws."""
     program = (

@@ -1,6 +1,7 @@
 """The steward's path: draft, review, rules, declare, release, and what bad input meets on the way."""
 
 import csv
+import io
 import json
 import random
 
@@ -113,6 +114,22 @@ def test_questions_name_what_is_dangerous_and_every_column_once(run, visits, boo
     assert any("'No' in all but" in line for line in asked["levels"]["sees"]["glipizide"])
     assert len(asked) <= 6
     assert book.read_bytes() == before
+
+
+def test_an_input_that_ends_while_it_is_asked_is_said(run, visits, book, monkeypatch):
+    before = book.read_bytes()
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    said = run("codebook", "review", book, "--data", visits / "visits.csv", "--by", "A. Meyer")
+    assert said.code == 2 and "the input ended" in said.err and book.read_bytes() == before
+
+
+def test_ctrl_c_where_an_answer_is_asked_for_stops_as_anywhere(run, visits, book, monkeypatch):
+    def struck(*_words, **_more):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("sys.stdin", type("Struck", (), {"readline": struck, "read": struck, "isatty": bool})())
+    said = run("codebook", "review", book, "--data", visits / "visits.csv", "--by", "A. Meyer")
+    assert said.code == 130 and "mistake" not in said.err
 
 
 def test_answers_are_kept_and_nothing_that_was_seen(visits, reviewed):

@@ -17,9 +17,9 @@ from understudy.facade.codebooks import load_codebook
 from understudy.studio.books import lines_of, progress_of
 from understudy.studio.guard import Form
 from understudy.studio.looking import look
-from understudy.studio.looks import find_look, is_looking, keep_look, key_of
+from understudy.studio.looks import find_look, is_looking, keep_look, key_of, looking_for
 from understudy.studio.screens.review import answers_of
-from understudy.studio.workspace import Root, new_dataset
+from understudy.studio.workspace import Root, new_dataset, private_folder, write_private
 
 BOOK = """format = 1  # ours
 
@@ -131,14 +131,61 @@ def test_a_column_can_become_another_kind(own):
     assert column.levels == ("M", "F") and column.is_modelled and not column.is_public
 
 
-def test_codes_of_a_public_list_are_taken_in(own):
-    """A draft leaves such a column out and names the pack; one click takes it in."""
-    keep_look(own, "draft", "", seen={"left_out": {"id": "many texts: draft it with `--kind id=icd9`"}, "guesses": []})
+def test_codes_of_a_public_list_are_taken_in(tmp_path):
+    """A draft leaves such columns out and names the pack; one click takes all of them in, as the data write them."""
+    codes = ("250", "401", "428", "V58", "?")
+    rows = [f"{codes[number % 5]},{codes[number % 4]},{'FM'[number % 2]}" for number in range(200)]
+    (tmp_path / "stays.csv").write_text("\n".join(["first,second,sex", *rows, ""]))
+    own = new_dataset(Root.at(tmp_path), "stays", data="../stays.csv")
+    left_out = '[[columns]]\nname = "{}"\nkind = "text"\nrole = "identifier"\n'
+    sex = '[[columns]]\nname = "sex"\nkind = "categorical"\nlevels = ["F", "M"]\n'
+    own.codebook.write_text("format = 1\n" + left_out.format("first") + left_out.format("second") + sex)
+    why = "many texts: draft it with `--kind {}=icd9`"
+    reasons = {name: why.format(name) for name in ("first", "second")}
+    keep_look(own, "draft", "", seen={"left_out": reasons, "guesses": []})
+    visitor = Visitor(tmp_path)
+    screen = visitor.get("/d/stays/codebook").text
+    assert "Take first in, as codes of icd9" in screen and "Take all 2 in, as codes of icd9" in screen
+    assert "no column that was left out" in visitor.done("/d/stays/codebook/take", {"pack": "icd10"}).text
+    visitor.done("/d/stays/codebook/take", {"pack": "icd9"})
+    visitor.wait("stays")
+    first, second, _ = lines_of(own)
+    assert (first.kind, first.state, first.missing) == ("icd9", "open", "?") and first.size > 500
+    assert (second.kind, second.missing) == ("icd9", "")
+    look = find_look(own, "columns")
+    assert look.seen["fits"] and not look.is_stale, "the questions know the columns"
+    told = [said["first"][0] for said in (question["sees"] for question in look.seen["questions"]) if "first" in said]
+    assert "codes of the list icd9" in told[0] and told[0].startswith("1,")
+    screen = visitor.get("/d/stays/codebook").text
+    assert "Columns that were left out" not in screen and "ICD-9-CM diagnoses" in screen
+
+
+def test_questions_that_were_written_for_another_codebook_say_so(own):
+    assert look(own, "columns")
     visitor = Visitor(own.root.folder)
-    assert "Take id in, as codes of icd9" in visitor.get("/d/stays/codebook").text
-    visitor.done("/d/stays/codebook/column/0", {"kind": "icd9", "role": "other"})
-    line = lines_of(own)[0]
-    assert (line.kind, line.state) == ("icd9", "open") and line.size > 500 and progress_of(own).columns == 3
+    assert "since these questions were written" not in visitor.get("/d/stays/codebook/review").text
+    visitor.done("/d/stays/codebook/column/2", {"kind": "integer", "edges": "0, 20, 120"})
+    assert "since these questions were written" in visitor.get("/d/stays/codebook/review").text
+
+
+def test_a_public_pack_of_rules_needs_no_source_of_ours(own):
+    book = BOOK.replace('levels = ["F", "M"]', 'levels = ["Female", "Male"]')
+    diagnosis = '\n[[columns]]\nname = "diagnosis"\nkind = "icd9"\n'
+    own.codebook.write_text(book + diagnosis)
+    visitor = Visitor(own.root.folder)
+    said = visitor.done("/d/stays/codebook/rules", {"pack": "pregnancy"}).text
+    assert "is missing" not in said
+    assert [rule.source for rule in load_codebook(own.codebook).constraints if "ICD-9-CM" in rule.source]
+    refused = visitor.done("/d/stays/codebook/rules", {"accept": "r1"}).text
+    assert "name or source is missing" in refused
+
+
+def test_whoever_waits_is_told_for_how_long(own):
+    marker = private_folder(own.looks) / "rules.running"
+    assert looking_for(own) == 0
+    write_private(marker, f"0 {time.time() - 70:.0f}")
+    assert 65 < looking_for(own) < 600
+    assert "Under way for " in Visitor(own.root.folder).get("/d/stays/codebook/state").text
 
 
 def test_who_is_a_person_can_be_said_and_taken_back(own):

@@ -72,7 +72,7 @@ def answer(
             seed=seed,
             report=report,
         )
-    tell(result, _lines(result, output), json=json)
+    tell(result, _lines(result, output, account), json=json)
     if not json:
         warn(result.warnings)
 
@@ -87,17 +87,23 @@ def _price_lines(price: Any, told: Any) -> Iterator[Any]:
         yield "What the release says; that is free."
 
 
-def _lines(result: Any, output: Path | None) -> Iterator[Any]:
+def _lines(result: Any, output: Path | None, account: Path | None) -> Iterator[Any]:
     header, rows = answers.listed_answer(result)
     kept = [place for place, heading in enumerate(header) if heading != "privacy"]  # the page has it
+    if result.synthetic is None:
+        kept = [place for place in kept if "release" not in header[place] and header[place] != "gap"]
     shown = [[row[place] for place in kept] for row in rows]
     if len({row[0].partition(" | ")[0] for row in shown}) == 1 < len(shown):  # the line above says what
         shown = [[row[0].partition(" | ")[2] or row[0], *row[1:]] for row in shown]
     yield result.question
-    yield plain_table([header[place] for place in kept], shown, right=header[1:])
+    yield plain_table([header[place] for place in kept], shown, right=header[1:], whole=header[1:])
     for figure in result.figures:
         if figure.refused is not None:
             yield f"not told: {figure.refused}"
     yield f"Answer {result.answer_id}."
     yield result.statement
     yield from wrote(sorted(output.iterdir()) if output is not None else [])
+    if account is None:
+        yield "charged to no account, so nobody keeps track of what else these data paid for"
+    else:
+        yield f"charged to {account}; `understudy account show {account}` says what is left"

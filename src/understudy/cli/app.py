@@ -135,7 +135,8 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         with endings.stop_on_signals():
             try:
                 _refuse_null_bytes(words)
-                code = _run(words, as_json=as_json)
+                with endings.answers_that_end():
+                    code = _run(words, as_json=as_json)
                 with printing():
                     sys.stdout.flush()
             except KeyboardInterrupt:

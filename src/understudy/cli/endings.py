@@ -17,9 +17,19 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import typer
+
 from understudy.cli.console import STOPPED
 from understudy.cli.declared import DeclaredCommand
-from understudy.errors import AccountError, BudgetError, MissingExtraError, RefusalError, StoppedError, UnderstudyError
+from understudy.errors import (
+    AccountError,
+    BudgetError,
+    MissingExtraError,
+    ParameterError,
+    RefusalError,
+    StoppedError,
+    UnderstudyError,
+)
 from understudy.facade import releases
 from understudy.interrupts import not_while_importing
 
@@ -61,6 +71,20 @@ def stop_on_signals() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def answers_that_end() -> Iterator[None]:
+    """Where an answer is asked for, Ctrl-C stops as anywhere else, and the end of the input is said."""
+    try:
+        yield
+    except typer.Abort as ended:
+        if isinstance(ended.__context__, KeyboardInterrupt):
+            raise StoppedError(STOPPED) from None
+        raise ParameterError(
+            "the input ended where an answer was asked for; nothing was written. Call it at a terminal, or give the "
+            "answers as options (see --help)."
+        ) from None
 
 
 class Started:

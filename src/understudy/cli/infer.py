@@ -10,7 +10,8 @@ from understudy.cli import options as o
 from understudy.cli.console import table as plain_table
 from understudy.cli.console import tell, warn, wrote
 from understudy.cli.shared import number_option, option
-from understudy.facade import inference
+from understudy.errors import ParameterError
+from understudy.facade import answers, inference
 
 if TYPE_CHECKING:
     from understudy.infer.inference import Inference
@@ -21,6 +22,10 @@ Words = list[str] | None
 
 def infer(
     release: Annotated[Path, typer.Argument(help="Folder of a release that carries its measurements.")],
+    question: Annotated[
+        str | None,
+        typer.Argument(help="A question as `answer` takes it, such as 'mean of charge by sex', instead of flags."),
+    ] = None,
     share: Annotated[Words, option("COLUMN=VALUE, several with commas; or COLUMN for all levels.", panel=_WHAT)] = None,
     mean: Annotated[Words, option("COLUMN with an order.", panel=_WHAT)] = None,
     total: Annotated[Words, option("COLUMN=VALUE: how many; COLUMN: the sum of its values.", panel=_WHAT)] = None,
@@ -61,6 +66,17 @@ def infer(
         "poisson": poisson or (),
         "where": where or (),
     }
+    if question is not None:
+        if population_size is not None or by is not None or difference or any(asked.values()):
+            raise ParameterError(
+                f"{question!r} is a whole question: write groups and conditions into it, as in 'mean of charge by sex "
+                "where region=North', and leave the flags away."
+            )
+        told = answers.ask_release(release, question, level=level, target=target, out=output)
+        tell(told, _lines(told, output), json=json)
+        if not json:
+            warn(told.warnings)
+        return
     result = inference.infer(
         release,
         by=by,

@@ -43,7 +43,9 @@ class Board(Declared):
         0.03, rule=_LIMIT, help="How far a share of a level, or of two levels together, may be off."
     )
     usable_pairs: float = option(
-        0.9, rule=_LIMIT, help="On a map: how many pairs of columns must keep all their shares within share_error."
+        0.9,
+        rule=_LIMIT,
+        help="On a risk-utility map: the part of all pairs of columns whose shares must be no further off than that.",
     )
     association_error: float = option(
         0.1, rule=_LIMIT, help="How far the association of two columns (Cramer's V, 0 to 1) may be off."

@@ -67,10 +67,11 @@ class Proposal:
                 "a wrong map puts every synthetic row in the wrong place, and a map read from the data shows who "
                 "stands where in it"
             )
-        return (
-            f"if such rows can exist, no release will have any, and the rule tells readers that none of these "
-            f"{self.support:,} rows was one"
-        )
+        told = f"no release will have any, and the rule tells readers that none of these {self.support:,} rows was one"
+        if not self.exceptions:
+            return f"if such rows can exist, {told}"
+        there = "1 such row is there" if self.exceptions == 1 else f"{self.exceptions:,} such rows are there"
+        return f"{there}; {told}"
 
 
 def pair_grids(

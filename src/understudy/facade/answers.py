@@ -125,15 +125,27 @@ def quote_answer(
 
 
 def ask_release(
-    release: Release | str | Path, question: str, *, level: float = 0.95, target: str = "population"
+    release: Release | str | Path,
+    question: str,
+    *,
+    level: float = 0.95,
+    target: str = "population",
+    out: str | Path | None = None,
 ) -> Inference:
-    """The same question on a release: free, with intervals that cover its noise."""
+    """The same question on a release: free, with intervals that cover its noise. ``out`` is an HTML page."""
     from understudy.answers.comparing import inference_of
     from understudy.answers.question import parse_question
     from understudy.infer.opened import open_release
+    from understudy.infer.page import inference_page
+    from understudy.pages.write import check_page_target, write_page
 
+    if out is not None:
+        check_page_target(Path(out))
     asked = parse_question(question, open_release(release).codebook)
-    return inference_of(asked, release, level=level, target=target)
+    told = inference_of(asked, release, level=level, target=target)
+    if out is not None:
+        write_page(Path(out), inference_page(told))
+    return told
 
 
 def _planned(book: Codebook | str | Path, question: str, **options: Any) -> Plan:

@@ -62,6 +62,18 @@ def edit_column(
     return changed
 
 
+def take_codes(book: str | Path, data: Any, columns: Sequence[str], pack: str, *, table: str | None = None) -> Codebook:
+    """Columns that a draft left out become codes of a public pack; reads how the data write missing values."""
+    from understudy.codebook.edits import edited_text
+    from understudy.facade.reviews import read_book, write_book
+    from understudy.sources.draft_codes import kinds_of, with_codes
+
+    text, before = read_book(book)
+    wanted = with_codes(before, data, kinds_of(dict.fromkeys(columns, pack)), table=table)
+    write_book(book, edited_text(text, wanted))
+    return wanted
+
+
 def _read_linked(book: str | Path) -> tuple[str, LinkedCodebook]:
     from understudy.codebook import LinkedCodebook
     from understudy.codebook.book import read_text

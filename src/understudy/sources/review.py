@@ -10,9 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from understudy.codebook import Categorical, Codebook, Column, Dates, Levelled, Number, Ordinal, Role
+from understudy.codebook import Categorical, Codebook, Coded, Column, Dates, Levelled, Number, Ordinal, Role
 from understudy.codebook.encode import number_of
 from understudy.errors import DataError
+from understudy.pages.numbers import number
 from understudy.sources.check import check_table
 from understudy.sources.expressions import as_text, present
 from understudy.sources.faults import engine_errors
@@ -84,7 +85,7 @@ class Looked:
     def numbers(self) -> list[tuple[float, int]]:
         """Those values that are numbers, rising."""
         read = ((number_of(value), count) for value, count in self.values)
-        return sorted((number, count) for number, count in read if number is not None)
+        return sorted((value, count) for value, count in read if value is not None)
 
 
 def _say(*keys: str, **values: Any) -> str:
@@ -93,6 +94,20 @@ def _say(*keys: str, **values: Any) -> str:
     for key in keys:
         words = words[key]
     return str(words).format(**values)
+
+
+def _in_rows(value: str, rows: int) -> str:
+    return _say("missing_one" if rows != 1 else "missing_once", value=value, n=f"{rows:,}")
+
+
+def _told(value: float) -> str:
+    """A number as people write it: short where that is exact enough, and never with an exponent.
+
+    >>> _told(1990.0), _told(2.5), _told(2e8)
+    ('1990', '2.5', '200,000,000')
+    """
+    short = f"{value:g}"
+    return number(value) if "e" in short else short
 
 
 def tie_sentence(words: str, support: int, *, never_with: str | None = None) -> str:
@@ -230,7 +245,7 @@ def _codes(column: Column, seen: Looked) -> Danger | None:
     numbers = seen.numbers
     if not isinstance(column, Number | Ordinal) or not numbers or not seen.is_complete:
         return None
-    if not all(number.is_integer() for number, _ in numbers) or not _CODE_WORDS.search(column.name):
+    if not all(value.is_integer() for value, _ in numbers) or not _CODE_WORDS.search(column.name):
         return None
     if isinstance(column, Number):
         sentence = _say("codes_in_bins", n=f"{seen.distinct:,}", bins=column.proper_levels)
@@ -244,7 +259,7 @@ def _missing(column: Column, seen: Looked) -> Danger | None:
     if isinstance(column, Levelled):
         words = [v for v, _ in seen.values if v != column.missing and _WORDS_FOR_MISSING.fullmatch(v.strip())]
         counts = dict(seen.values)
-        shown = ", ".join(_say("missing_one", value=repr(word), n=f"{counts[word]:,}") for word in words[:4])
+        shown = ", ".join(_in_rows(repr(word), counts[word]) for word in words[:4])
         return (
             Danger(topic="missing", sentence=_say("missing", values=shown), answer=f"missing={','.join(words)}")
             if words
@@ -257,8 +272,8 @@ def _missing(column: Column, seen: Looked) -> Danger | None:
         spread = max(1.0, abs(numbers[-2][0] - numbers[1][0]))
         lonely = abs(end[0] - beside[0]) > 0.2 * spread
         if end[0] in _CODES_FOR_MISSING and lonely and f"{end[0]:g}" != column.missing:
-            shown = _say("missing_one", value=f"{end[0]:g}", n=f"{end[1]:,}")
-            return Danger(topic="missing", sentence=_say("missing", values=shown), answer=f"missing={end[0]:g}")
+            sentence = _say("missing", values=_in_rows(_told(end[0]), end[1]))
+            return Danger(topic="missing", sentence=sentence, answer=f"missing={end[0]:g}")
     return None
 
 
@@ -267,8 +282,8 @@ def _spikes(column: Column, seen: Looked) -> Danger | None:
     if not isinstance(column, Number) or seen.distinct <= 20:
         return None
     value, count = seen.values[0]
-    number = number_of(value)
-    if number is None or count < _SPIKE * seen.present or any(float(s) == number for s in column.spikes):
+    read = number_of(value)
+    if read is None or count < _SPIKE * seen.present or any(float(s) == read for s in column.spikes):
         return None
     return Danger(topic="spike", sentence=_say("spike", value=value, share=f"{count / seen.present:.0%}"), answer="")
 
@@ -280,19 +295,24 @@ def _last_bin(column: Column, seen: Looked) -> Danger | None:
         return None
     total, below = sum(count for _, count in numbers), 0
     quantile: dict[float, float] = {}
-    for number, count in numbers:
+    for value, count in numbers:
         below += count
         for share in (0.5, 0.99):
             if below >= share * total:
-                quantile.setdefault(share, number)
+                quantile.setdefault(share, value)
     reach = quantile[0.99] - quantile[0.5]
     largest = numbers[-1][0]
-    beyond = sum(count for number, count in numbers if number > quantile[0.99] + 2 * reach)
+    beyond = sum(count for value, count in numbers if value > quantile[0.99] + 2 * reach)
     if reach <= 0 or largest <= quantile[0.99] + 3 * reach:
         return None
     return Danger(
         topic="outlier",
-        sentence=_say("outlier", n=f"{beyond:,}", largest=f"{largest:g}", end=f"{quantile[0.99]:g}"),
+        sentence=_say(
+            "outlier" if beyond != 1 else "outlier_one",
+            n=f"{beyond:,}",
+            largest=_told(largest),
+            end=_told(quantile[0.99]),
+        ),
     )
 
 
@@ -304,7 +324,9 @@ def _constant(column: Column, seen: Looked) -> Danger | None:
     if seen.distinct == 1:
         return Danger(topic="constant", sentence=_say("always", value=value))
     if count >= _NEARLY_ALL * seen.present:
-        return Danger(topic="constant", sentence=_say("nearly", value=value, n=f"{seen.present - count:,}"))
+        others = seen.present - count
+        words = "nearly" if others != 1 else "nearly_one"
+        return Danger(topic="constant", sentence=_say(words, value=value, n=f"{others:,}"))
     return None
 
 
@@ -407,9 +429,14 @@ def _described(column: Column) -> str:
     kinds: dict[type, str] = {Categorical: "levels", Ordinal: "ordered"}
     if isinstance(column, Number):
         low, high = column.bounds
-        return _say("described", "bins", n=column.proper_levels, low=f"{low:g}", high=f"{high:g}")
-    words = kinds.get(type(column), "other")
-    return _say("described", words, n=column.proper_levels, kind=column.kind, labels=column.shown_labels(4))
+        words = "bins" if column.proper_levels != 1 else "bins_one"
+        return _say("described", words, n=f"{column.proper_levels:,}", low=_told(low), high=_told(high))
+    words = "coded" if isinstance(column, Coded) else kinds.get(type(column), "other")
+    if words == "levels" and column.proper_levels == 1:
+        words = "levels_one"
+    shown = ", ".join(map(repr, column.labels[: min(4, column.proper_levels)]))  # a word for missing is no level
+    more = ", ..." if column.proper_levels > 4 else ""
+    return _say("described", words, n=f"{column.proper_levels:,}", kind=column.kind, labels=shown + more)
 
 
 def _sentences(found: Sequence[Danger], tied: Sequence[str]) -> tuple[str, ...]:

@@ -128,7 +128,8 @@ def spell_time(seconds: float) -> str:
     words = texts("common")["time"]
     for name, size in (("hours", 3600), ("minutes", 60), ("seconds", 1)):
         if seconds >= (1.5 * size if size > 1 else 0):
-            return fill(words[name], n=math.ceil(seconds / size))
+            n = math.ceil(seconds / size)
+            return fill(words["second" if n == size == 1 else name], n=n)
     return fill(words["seconds"], n=0)
 
 

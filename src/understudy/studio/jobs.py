@@ -139,6 +139,12 @@ class Job:
         ended = self.result.get("state")  # read after the lock: a job writes its result before it lets go
         return JobState.KILLED if ended is None else JobState(ended)
 
+    @property
+    def waited(self) -> int:
+        """Seconds since it was asked for, in steps of five."""
+        begun = dt.datetime.fromisoformat(self.request["when"])
+        return max(0, int((dt.datetime.now(dt.UTC) - begun).total_seconds()) // 5 * 5)
+
     def steps(self) -> list[Step]:
         """Every step that was reported, in order."""
         steps: dict[str, Step] = {}

@@ -145,6 +145,15 @@ def _parted(own: Dataset) -> Any:
     return {"faults": [fault.sentence for fault in made.faults]}
 
 
+def _taken(own: Dataset) -> Any:
+    """Columns that a draft left out become codes of a pack; how they write missing values is looked up in the data."""
+    from understudy.facade.book_edits import take_codes
+
+    given = _given(own, "taken")
+    with changing(own):
+        take_codes(own.codebook, own.data, given["columns"], given["pack"], table=table_of(own))
+
+
 _LOOKS: dict[str, Callable[[Dataset], Any]] = {
     "rows": _rows,
     "draft": _draft,
@@ -154,6 +163,7 @@ _LOOKS: dict[str, Callable[[Dataset], Any]] = {
     "answers": _answers,
     "accepted": _accepted,
     "parted": _parted,
+    "taken": _taken,
 }
 
 

@@ -22,9 +22,9 @@ from understudy.errors import ParameterError
 from understudy.studio.texts import texts
 from understudy.studio.workspace import Dataset, file_of, private_folder, write_private
 
-KINDS = ("rows", "draft", "columns", "rules", "persons", "answers", "accepted", "parted")
-"""Looks; the last three also write into the codebook what a person answered."""
-_WRITING = ("draft", "answers", "accepted", "parted")
+KINDS = ("rows", "draft", "columns", "rules", "persons", "answers", "accepted", "parted", "taken")
+"""Looks; the last four also write into the codebook what a person answered."""
+_WRITING = ("draft", "answers", "accepted", "parted", "taken")
 _NEEDS_BOOK = ("columns", "rules", "persons")
 _starting = threading.Lock()
 _DIES_AFTER = 3600
@@ -71,6 +71,15 @@ def is_looking(own: Dataset) -> bool:
 def is_writing(own: Dataset) -> bool:
     """Whether somebody is at it who writes the codebook in the end, from what it was in the beginning."""
     return any(_is_running(own, kind) for kind in _WRITING)
+
+
+def looking_for(own: Dataset) -> float:
+    """Seconds since those who look began; 0 where nobody does."""
+    begun = []
+    for kind in KINDS:
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            begun.append(int((own.looks / f"{kind}.running").read_text().split()[1]))
+    return max(0.0, time.time() - min(begun)) if begun and is_looking(own) else 0.0
 
 
 def start_look(own: Dataset, *kinds: str, given: Any = None) -> None:

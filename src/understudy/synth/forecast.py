@@ -252,7 +252,8 @@ def _ends(span: Span | None) -> dict[str, float] | None:
 
 
 def _points(span: Span) -> str:
-    return f"{Span(low=100 * span.low, high=100 * span.high)} points"
+    """No share is further off than all of it, however wide the noise."""
+    return f"{Span(low=min(100.0, 100 * span.low), high=min(100.0, 100 * span.high))} points"
 
 
 def _listed(words: Sequence[str], most: int = 8) -> str:

@@ -8,11 +8,12 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
+from understudy.errors import ParameterError
 from understudy.studio.books import Line, lines_of, progress_of
 from understudy.studio.changes import check_number, last_kept, number_of, steps_back, undo
 from understudy.studio.frame import Audience, Equivalent, dataset_of, fragment, go, page, say
 from understudy.studio.guard import form_of
-from understudy.studio.looks import find_look, is_looking, start_look, stop_looks
+from understudy.studio.looks import find_look, is_looking, looking_for, start_look, stop_looks
 from understudy.studio.plans import table_words
 from understudy.studio.stored_books import is_linked, load_book, tables_of
 from understudy.studio.texts import texts
@@ -24,10 +25,15 @@ router = APIRouter()
 @router.get("/d/{dataset}/codebook")
 def show(request: Request, dataset: str) -> Response:
     """Every column of the codebook."""
+    from understudy.facade.book_edits import code_packs
+
     own = dataset_of(request, dataset)
     has_book = own.codebook.is_file()
     look, draft_look = find_look(own, "columns"), find_look(own, "draft")
     lines = lines_of(own) if has_book else []
+    reasons = (draft_look.seen or {}).get("left_out", {})
+    taken = {line.spelled for line in lines if line.state != "left_out"}
+    left_out = [left_out_line(why, name, lines) for name, why in reasons.items() if name not in taken]
     return page(
         request,
         "codebook",
@@ -44,10 +50,13 @@ def show(request: Request, dataset: str) -> Response:
         progress=progress_of(own),
         look=look,
         guesses=(draft_look.seen or {}).get("guesses", ()),
-        left_out=[left_out_line(why, name, lines) for name, why in (draft_look.seen or {}).get("left_out", {}).items()],
+        left_out=left_out,
+        taken_in=_packs_of(left_out),
+        is_linked=has_book and is_linked(own),
+        packs=code_packs(),
         trouble=[
             found.problem
-            for kind in ("draft", "answers", "accepted", "parted")
+            for kind in ("draft", "answers", "accepted", "parted", "taken")
             if (found := find_look(own, kind)).problem
         ],
         looking=is_looking(own),
@@ -63,7 +72,7 @@ def state(request: Request, dataset: str) -> Response:
     """Asked again and again while somebody looks; the screen is loaded anew when that has ended."""
     own = dataset_of(request, dataset)
     if is_looking(own):
-        return fragment(request, "looking.html", "codebook", dataset=own)
+        return fragment(request, "looking.html", "codebook", dataset=own, since=looking_for(own))
     return Response(status_code=204, headers={"HX-Refresh": "true"})
 
 
@@ -73,6 +82,21 @@ def look_again(request: Request, dataset: str) -> Response:
     own, kind = dataset_of(request, dataset), form_of(request)["what"]
     start_look(own, "rules" if kind == "rules" else "columns")
     return go(f"/d/{own.name}/codebook" + ("/rules" if kind == "rules" else ""))
+
+
+@router.post("/d/{dataset}/codebook/take")
+def take_in(request: Request, dataset: str) -> Response:
+    """Columns that the draft left out become codes of a pack, beside the data; then every column is looked at again."""
+    own, form = dataset_of(request, dataset), form_of(request)
+    check_number(own, form)
+    left = (find_look(own, "draft").seen or {}).get("left_out", {})
+    lines = [left_out_line(why, name, lines_of(own)) for name, why in left.items()]
+    columns = [one["name"] for one in lines if one["pack"] == form["pack"] and one["number"] is not None]
+    chosen = [name for name in columns if form["column"] in ("", name)]
+    if not chosen:
+        raise ParameterError(texts("codebook")["left_out"]["none"])
+    start_look(own, "taken", "columns", given={"columns": chosen, "pack": form["pack"]})
+    return go(f"/d/{own.name}/codebook")
 
 
 @router.post("/d/{dataset}/stop")
@@ -136,6 +160,15 @@ def left_out_line(why: str, name: str, lines: list[Line]) -> dict[str, Any]:
     number = next((line.number for line in lines if line.spelled == name and line.kind == "text"), None)
     told = why[: flag.start()] if flag else why
     return {"name": name, "why": told, "pack": flag[1] if flag else "", "number": number}
+
+
+def _packs_of(left_out: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Packs of which several columns hold codes: one button takes them all in."""
+    found: dict[str, list[str]] = {}
+    for one in left_out:
+        if one["pack"] and one["number"] is not None:
+            found.setdefault(one["pack"], []).append(one["name"])
+    return [{"pack": pack, "names": names} for pack, names in found.items() if len(names) > 1]
 
 
 def _groups(own: Dataset, lines: list[Line]) -> list[dict[str, Any]]:

@@ -21,6 +21,8 @@ from understudy.studio.texts import texts
 from understudy.studio.workspace import DATABASE_FILES, Dataset, Root, file_of, new_dataset
 
 router = APIRouter()
+_PACKED = (".gz", ".bz2", ".xz", ".zst")
+"""Endings behind which another one tells the kind of the file."""
 READING = ("delimiter", "encoding", "header_row", "skip", "sheet", "member")
 """Reading options that a person may set; the address of the data carries them."""
 
@@ -87,8 +89,14 @@ def _from_its_folder(words: str, root: Root) -> str:
 
 
 def _name_from(words: str) -> str:
-    """A folder's name from that of the file."""
+    """A folder's name from that of the file: people type it to confirm a release.
+
+    >>> _name_from("visits.csv.gz"), _name_from("a/stays 2024.parquet"), _name_from("lists.zip?sheet=1")
+    ('visits', 'stays-2024', 'lists')
+    """
     stem = Path(words.partition("?")[0].rstrip("/")).stem or "data"
+    if words.partition("?")[0].endswith(_PACKED):
+        stem = Path(stem).stem
     name = "".join(letter if letter.isalnum() and letter.isascii() else "-" for letter in stem).strip("-")[:60]
     return name or "data"
 

@@ -78,7 +78,7 @@ async def _told(request: Request, job: Job) -> AsyncIterator[str]:
 def _progress(job: Job) -> tuple[bool, str]:
     running = job.state is JobState.RUNNING
     template = environment().get_template("job_progress.html")
-    return running, template.render(t=texts("job"), steps_done=job.steps(), stopping=job.is_stopping)
+    return running, template.render(t=texts("job"), steps_done=job.steps(), stopping=job.is_stopping, waited=job.waited)
 
 
 @router.post("/d/{dataset}/job/{nonce}/cancel")
@@ -102,6 +102,7 @@ def _values(own: Dataset, job: Job) -> dict[str, Any]:
         "told": told,
         "sentence": job.result.get("sentence", ""),
         "steps_done": job.steps(),
+        "waited": job.waited,
         "stopping": job.is_stopping,
         "release": str(folder).rpartition("/")[2],
         "is_written": "out" in job.arguments and (own.root.folder / folder).exists(),

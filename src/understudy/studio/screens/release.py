@@ -47,7 +47,16 @@ def show(request: Request, dataset: str) -> Response:
     if plan is not None:
         values |= _priced(own, plan)
     same = _equivalent(own, plans.asked_plan(own, {}), values["folder"], ())
-    return page(request, "release", audience=Audience.DECISION, equivalent=same, dataset=own, **values)
+    has_holdout = own.holdout is not None
+    return page(
+        request,
+        "release",
+        audience=Audience.DECISION,
+        equivalent=same,
+        dataset=own,
+        has_holdout=has_holdout,
+        **values,
+    )
 
 
 def _priced(own: Dataset, plan: Plan) -> dict[str, Any]:

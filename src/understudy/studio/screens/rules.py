@@ -95,13 +95,14 @@ def accept(request: Request, dataset: str) -> Response:
     chosen, packs = form.all("accept"), form.all("pack")
     if not chosen and not packs:
         raise ParameterError(words["none_chosen"])
-    if lacking := [name for name in ("by", "source") if not form[name]]:
+    lacking = [name for name in ("by", "source") if not form[name]]
+    if chosen and lacking:  # public packs name their own source
         raise FieldError(lacking[0], words["no_source"])
     maps = _maps(own, form, chosen)
     session_of(request).called = form["by"]
     if packs:  # public rules: no row is read
         with changing(own):
-            rules(own.codebook, packs=packs, by=form["by"], source=form["source"])
+            rules(own.codebook, packs=packs)
     if chosen:
         mapped = {name for name, *_ in maps}
         given = {"accept": [name for name in chosen if name not in mapped], "maps": [one[1:] for one in maps]}
