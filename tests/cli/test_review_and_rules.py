@@ -173,6 +173,23 @@ def test_dependencies_are_proposed_with_their_support(proposals):
     assert not any("age" in p.rule.columns for p in found.values())  # drawn independently of all others
 
 
+def test_a_proposed_rule_knows_that_a_special_code_is_a_value(tmp_path):
+    """Of children 'N' stands for an income: that is no bin of it, and no rule may say that they are in one."""
+    drawn = random.Random(5)
+    ages = [drawn.randrange(80) for _ in range(2000)]
+    pay = [str(drawn.randrange(-900, 90_000)) if age > 15 else "N" for age in ages]
+    single = [drawn.choice(["yes", "no"]) if age > 15 else "child" for age in ages]
+    table = pa.table({"single": single, "income": pay, "job": [drawn.choice("abc") for _ in ages]})
+    book = tmp_path / "book.toml"
+    us.draft(table, book)
+    assert Codebook.load(book).column("income").special == ("N",)
+    found = us.rules(book, table)
+    named = [proposal for proposal in found.proposals if {"single", "income"} == set(proposal.rule.columns)]
+    assert named and all(proposal.exceptions == 0 for proposal in named)
+    us.rules(book, table, accept=[proposal.id for proposal in named], by="J. Doe", source="form 7")
+    assert us.check(table, book).fits  # the rows keep what was proposed about them
+
+
 def test_accepted_rules_hold_in_a_release_and_no_source_means_no_promise(run, visits, reviewed, proposals, tmp_path):
     data = visits / "visits.csv"
     us.declare(reviewed, by="A. Meyer", source="form 7")
