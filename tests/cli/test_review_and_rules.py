@@ -156,6 +156,19 @@ def test_declare_needs_the_review_or_says_that_there_was_none(run, reviewed, vis
     assert not any("nobody reviewed" in said for said in Codebook.load(reviewed).assumptions)
 
 
+def test_codes_that_were_drafted_with_an_order_may_lose_it(tmp_path):
+    """Nothing in the name of a race from 1 to 9 says that it is a code: the panel of levels must offer to say so."""
+    table = pa.table({"race": [str(1 + k % 9) for k in range(900)], "sex": ["F", "M"] * 450})
+    book = tmp_path / "book.toml"
+    us.draft(table, book)
+    assert Codebook.load(book).column("race").kind == "ordinal"
+    (panel,) = [question for question in us.review(book, table).questions if "race" in question.columns]
+    assert "levels" in panel.answers
+    answers = {"person": "no", "panels": {panel.id: "yes"}, "columns": {"race": "levels"}}
+    us.review(book, table, answers=answers, by="A. Meyer")
+    assert Codebook.load(book).column("race").kind == "categorical"
+
+
 def test_a_column_that_changed_after_its_review_was_not_reviewed(reviewed):
     text = reviewed.read_text().replace('levels = ["F", "M"]', 'levels = ["F", "M", "X"]')
     assert "sex" in Codebook.from_toml(text).unreviewed
