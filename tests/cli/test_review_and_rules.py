@@ -173,6 +173,19 @@ def test_declare_needs_the_review_or_says_that_there_was_none(run, reviewed, vis
     assert not any("nobody reviewed" in said for said in Codebook.load(reviewed).assumptions)
 
 
+def test_codes_that_were_drafted_with_an_order_may_lose_it(tmp_path):
+    """Nothing in the name of a race from 1 to 9 says that it is a code: the panel of levels must offer to say so."""
+    table = pa.table({"race": [str(1 + k % 9) for k in range(900)], "sex": ["F", "M"] * 450})
+    book = tmp_path / "book.toml"
+    us.draft(table, book)
+    assert Codebook.load(book).column("race").kind == "ordinal"
+    (panel,) = [question for question in us.review(book, table).questions if "race" in question.columns]
+    assert "levels" in panel.answers
+    answers = {"person": "no", "panels": {panel.id: "yes"}, "columns": {"race": "levels"}}
+    us.review(book, table, answers=answers, by="A. Meyer")
+    assert Codebook.load(book).column("race").kind == "categorical"
+
+
 def test_a_column_that_changed_after_its_review_was_not_reviewed(reviewed):
     text = reviewed.read_text().replace('levels = ["F", "M"]', 'levels = ["F", "M", "X"]')
     assert "sex" in Codebook.from_toml(text).unreviewed
@@ -188,6 +201,23 @@ def test_dependencies_are_proposed_with_their_support(proposals):
     assert any({"left", "back"} == set(p.rule.columns) for p in found.values())
     assert all(p.exceptions == 0 and p.expected >= 20 for p in found.values())
     assert not any("age" in p.rule.columns for p in found.values())  # drawn independently of all others
+
+
+def test_a_proposed_rule_knows_that_a_special_code_is_a_value(tmp_path):
+    """Of children 'N' stands for an income: that is no bin of it, and no rule may say that they are in one."""
+    drawn = random.Random(5)
+    ages = [drawn.randrange(80) for _ in range(2000)]
+    pay = [str(drawn.randrange(-900, 90_000)) if age > 15 else "N" for age in ages]
+    single = [drawn.choice(["yes", "no"]) if age > 15 else "child" for age in ages]
+    table = pa.table({"single": single, "income": pay, "job": [drawn.choice("abc") for _ in ages]})
+    book = tmp_path / "book.toml"
+    us.draft(table, book)
+    assert Codebook.load(book).column("income").special == ("N",)
+    found = us.rules(book, table)
+    named = [proposal for proposal in found.proposals if {"single", "income"} == set(proposal.rule.columns)]
+    assert named and all(proposal.exceptions == 0 for proposal in named)
+    us.rules(book, table, accept=[proposal.id for proposal in named], by="J. Doe", source="form 7")
+    assert us.check(table, book).fits  # the rows keep what was proposed about them
 
 
 def test_accepted_rules_hold_in_a_release_and_no_source_means_no_promise(run, visits, reviewed, proposals, tmp_path):

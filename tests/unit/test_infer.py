@@ -13,7 +13,9 @@ import pytest
 
 import understudy as us
 from understudy.codebook import Categorical, Codebook, Detail, Integer, Ordinal
-from understudy.errors import ParameterError, RefusalError, ReleaseError
+from understudy.errors import DataError, ParameterError, RefusalError, ReleaseError
+from understudy.evaluate.utility.regression import compare_models
+from understudy.facade.inference import listed_figures
 from understudy.infer.opened import open_release
 from understudy.release.measurements import MEASUREMENTS, _most_dependent, read_measurements
 
@@ -363,3 +365,48 @@ def test_a_mean_lies_within_what_was_declared():
 def test_a_question_that_is_put_wrongly_is_told_its_form(wide, asked, says):
     with pytest.raises(ParameterError, match=says):
         us.infer(wide, **asked)
+
+
+@pytest.fixture(scope="module")
+def schooled():
+    """An ordinal column of which no level is its rank, and a number that hangs together with it."""
+    rng = np.random.default_rng(4)
+    school = rng.integers(3, 7, ROWS)
+    pay = np.clip(10 * school + rng.normal(0, 5, ROWS), 0, 99).astype(int)
+    table = pa.table({"school": school.astype(str), "pay": pay, "sex": rng.choice(["1", "2"], ROWS)})
+    book = Codebook(
+        columns=(
+            Ordinal(name="school", levels=("3", "4", "5", "6")),
+            Integer(name="pay", edges=tuple(Fraction(10 * k) for k in range(11))),
+            Categorical(name="sex", levels=("1", "2")),
+        )
+    )
+    return table, book, us.synthesize(table, book, ROWS, epsilon=20, delta=1e-6)
+
+
+def test_levels_that_are_numbers_are_the_same_numbers_in_inference_and_evaluation(schooled):
+    table, book, release = schooled
+    assert 4 < only(release, mean="school").estimate < 5
+    inferred = us.infer(release, logistic="school == 5 ~ pay").figures
+    assert all(figure.refused is None for figure in inferred)
+    share = float(np.mean(np.array(table["school"].to_pylist()) == "5"))
+    near(only(release, share="school=5"), share)
+    same = us.open(table, book)
+    compared = compare_models(same, same, formula="pay ~ school", kind="linear")
+    assert abs(compared.real.estimates[0]) < 5 and compared.names[0] == "Intercept"  # by ranks it would be thirty
+
+
+def test_a_comparison_that_is_always_false_says_how_it_is_written(schooled):
+    with pytest.raises(DataError, match="sex == '2'"):
+        us.infer(schooled[2], logistic="sex == 2 ~ pay")
+    with pytest.raises(DataError, match="without quotes"):
+        us.infer(schooled[2], logistic="school == '5' ~ pay")
+
+
+def test_coefficients_are_listed_under_their_formula_and_what_cannot_vary_has_no_shares(schooled):
+    asked = us.infer(schooled[2], linear=["pay ~ school", "pay ~ sex"], share="sex=1", by="sex")
+    _, lines = listed_figures(asked)
+    heads = [line[0] for line in lines if not any(line[1:])]
+    assert heads == ["linear: pay ~ school", "linear: pay ~ sex"]
+    certain = [figure for figure in asked if figure.error == 0]
+    assert certain and all(figure.sampling is None and figure.privacy is None for figure in certain)

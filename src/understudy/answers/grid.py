@@ -4,7 +4,6 @@ A record is counted in one cell of the grid. What it adds to a sum is a function
 """
 
 from collections.abc import Collection
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
@@ -12,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from understudy.answers.question import Question
-from understudy.codebook import Codebook, CodeLevel, Column, Levelled, Number, Role
+from understudy.codebook import Codebook, CodeLevel, Column, Number, Role
 from understudy.codebook.weight import finer
-from understudy.evaluate.values import values_of
+from understudy.evaluate.values import numbers_of
 
 STEPS = 4096
 """Pieces of a number in all, none narrower than its precision: so near to the numbers that middles stand for them."""
@@ -68,12 +67,7 @@ class Grid:
         return {}
 
     def _values(self, name: str) -> Floats:
-        column = self.column(name)
-        values = values_of(column)
-        if isinstance(column, Levelled):
-            with suppress(ValueError):  # levels that are no numbers stand at their rank
-                values[: column.proper_levels] = [float(level) for level in column.levels]
-        return values
+        return numbers_of(self.column(name))
 
     def bounds(self, name: str) -> tuple[float, float]:
         """Between which all values lie; declared."""

@@ -33,8 +33,8 @@ ROWS_RATIO = Number(above=0)
 NOISE = Number(least=0, tried=0.0)
 KINDS = ("full", "partial", "complete", "plug-in", "missing")
 _NOTE = (
-    "no combining rule covers the bias of smoothing or the noise of differential privacy, and under a privacy budget "
-    "every further file costs its full price"
+    "no combining rule covers the bias of smoothing or the noise of differential privacy; under a privacy budget every "
+    "further file costs its full price, unless all are drawn from tables that were released once (route N)"
 )
 _FILLED = "completed files hold real records, so this was computed on confidential data: it is not for release"
 _NOISED = (

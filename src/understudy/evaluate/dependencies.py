@@ -302,8 +302,13 @@ def _turned(block: _Block) -> _Block:
 def _left_label(book: Codebook, block: _Block) -> str | None:
     """The one value that the second column of a block has left, if it is one."""
     column = book.column(block.columns[1])
-    left = set(range(column.proper_levels)) - set(block.codes[1])
+    left = set(_present(column)) - set(block.codes[1])
     return column.labels[left.pop()] if len(left) == 1 and column.missing_code not in block.codes[1] else None
+
+
+def _present(column: Column) -> range:
+    """Every code but the missing one, which follows them all: special codes are values, and a rule must name them."""
+    return range(column.size if column.missing_code is None else column.missing_code)
 
 
 def _panel_proposal(
@@ -323,7 +328,7 @@ def _panel_proposal(
         if (name, column.name) not in grids and (column.name, name) not in grids:
             continue  # too large together to be counted
         grid = _pair(grids, name, column.name)
-        others = [code for code in range(column.proper_levels) if column.labels[code] != kept]
+        others = [code for code in _present(column) if column.labels[code] != kept]
         broken = int(grid[np.ix_(list(codes), others)].sum())
         likely = float(grid[list(codes)].sum() * grid[:, others].sum() / max(1, grid.sum()))
         if broken > _SLACK * likely:
@@ -341,7 +346,7 @@ def _block_rule(book: Codebook, block: _Block) -> Rule:
     named = [tuple(c.labels[code] for code in codes) for c, codes in zip(columns, block.codes, strict=True)]
     for here, there in ((0, 1), (1, 0)):
         column = columns[there]
-        left = tuple(column.labels[k] for k in range(column.proper_levels) if k not in block.codes[there])
+        left = tuple(column.labels[k] for k in _present(column) if k not in block.codes[there])
         if 0 < len(left) < len(named[there]) and column.missing_code not in block.codes[there]:
             when = ((columns[here].name, named[here]),)
             return Implies(when=when, then=((column.name, left),), origin=Origin.DRAFTED)

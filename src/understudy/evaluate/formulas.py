@@ -229,19 +229,26 @@ def left_side(frame: Any, left: str, *, kind: str, called: str, formula: str) ->
             f"{left} > 3."
         )
     if len(np.unique(values)) < 2:
-        remedy = next(
-            (
-                f"{name} holds numbers in a model (an ordinal column its ranks, from 0): compare it without quotes."
-                for name in frame.columns
-                if frame[name].dtype.kind in "iuf"
-                and re.search(rf"(?<![\w.]){re.escape(name)}\W{{0,3}}[!=]=\s*['\"]", left)
-            ),
-            "Choose another.",
-        )
         raise DataError(
-            f"the left side of {formula!r} has one value in the {called} table; a model needs two. {remedy}"
+            f"the left side of {formula!r} has one value in the {called} table; a model needs two. "
+            f"{_compared_otherwise(frame, left)}"
         )
     return values
+
+
+def _compared_otherwise(frame: Any, left: str) -> str:
+    """What to write where a number was compared with a text, or a text with a number: both are always false."""
+    for name in frame.columns:
+        compared = rf"(?<![\w.]){re.escape(name)}\W{{0,3}}[!=]=\s*"
+        is_number = frame[name].dtype.kind in "iuf"
+        if is_number and re.search(rf"{compared}['\"]", left):
+            return (
+                f"{name} holds numbers in a model (an ordinal column those of its levels, or ranks from 0 where they "
+                "are none): compare it without quotes."
+            )
+        if not is_number and (number := re.search(rf"{compared}([-+]?[\d.]+)", left)):
+            return f"{name} has levels without an order, which are texts in a model: write {name} == '{number[1]}'."
+    return "Choose another."
 
 
 def right_side(frame: Any, right: str, *, most: int = MOST_COLUMNS) -> Any:

@@ -1,11 +1,12 @@
 """What the codes of a column mean to somebody who computes with them.
 
-A number is taken at the middle of its bin, an ordinal level at its rank, a date at its grain; levels without an order
-have no value. Missing values are NaN.
+A number is taken at the middle of its bin, an ordinal level at its rank (in models and means at its number, where it
+has one), a date at its grain; levels without an order have no value. Missing values are NaN.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +47,22 @@ def values_of(column: Column) -> Floats:
     else:
         proper = [float(code) for code in range(column.proper_levels)]
     return np.array(proper + [np.nan] * (column.size - len(proper)))
+
+
+def numbers_of(column: Column) -> Floats:
+    """As ``values_of``; but levels that are rising numbers are what they say, not their ranks.
+
+    >>> from understudy.codebook import Ordinal
+    >>> numbers_of(Ordinal(name="race", levels=("1", "2", "4"))), numbers_of(Ordinal(name="size", levels=("S", "L")))
+    (array([1., 2., 4.]), array([0., 1.]))
+    """
+    values = values_of(column)
+    if isinstance(column, Ordinal):
+        with suppress(ValueError):  # levels that are no numbers stand at their rank
+            told = np.array([float(level) for level in column.levels])
+            if np.isfinite(told).all() and (np.diff(told) > 0).all():
+                values[: column.proper_levels] = told
+    return values
 
 
 def codes_of(values: Any, column: Column) -> npt.NDArray[np.int64]:
@@ -150,11 +167,11 @@ def _answers(
         below = np.cumsum(seen) / seen.sum()
         last = int(np.flatnonzero(seen)[-1])
         cut = min(int(np.searchsorted(below, 0.5)), int(np.flatnonzero(seen[:last])[-1]))
-        return codes > cut, f"{quoted(column.name)} > {values_of(column)[cut]:g}"
+        return codes > cut, f"{quoted(column.name)} > {numbers_of(column)[cut]:g}"
     else:
         code = column.proper_levels - 1 if column.proper_levels == 2 else int(seen.argmax())
     if is_ordered(column):
-        return codes == code, f"{quoted(column.name)} == {values_of(column)[code]:g}"
+        return codes == code, f"{quoted(column.name)} == {numbers_of(column)[code]:g}"
     return codes == code, f"{quoted(column.name)} == {column.labels[code]!r}"
 
 

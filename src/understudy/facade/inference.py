@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -127,7 +128,12 @@ def _listed(words: Words) -> Sequence[str]:
 
 
 def listed_figures(inference: Inference) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """The figures as a table: its header and its lines."""
+    """The figures as a table: its header and its lines. Coefficients stand under the formula that they belong to."""
     from understudy.infer.page import HEADER, cells
 
-    return HEADER, [cells(figure) for figure in inference]
+    lines: list[tuple[str, ...]] = []
+    for group, figures in groupby(inference, key=lambda figure: figure.group):
+        if "~" in group:
+            lines.append((group, *[""] * (len(HEADER) - 1)))
+        lines += [cells(figure) for figure in figures]
+    return HEADER, lines

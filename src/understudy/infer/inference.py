@@ -39,7 +39,7 @@ class Figure:
     in_rows: float | None = None
     """What the released rows say as they are."""
     sampling: float | None = None
-    """Share of the variance that is due to sampling; the rest is due to privacy."""
+    """Share of the variance that is due to sampling; the rest is due to privacy. None where there is no variance."""
     warnings: tuple[str, ...] = ()
     refused: str | None = None
 
@@ -157,7 +157,7 @@ def _figure(
         low=max(estimate.value - reach, estimate.least) if estimate.value > estimate.least else estimate.least,
         high=max(min(estimate.value + reach, estimate.most), estimate.least),
         in_rows=in_rows,
-        sampling=sampling / (sampling + privacy) if error > 0 else 0.0,
+        sampling=sampling / (sampling + privacy) if error > 0 else None,
         warnings=tuple(words),
     )
 

@@ -1,6 +1,5 @@
 """A release as inference sees it: codes of its rows, values of its codes, and its measurements."""
 
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -13,9 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet
 
-from understudy.codebook import Codebook, Column, Detail, Levelled, Number
+from understudy.codebook import Codebook, Column, Detail, Number
 from understudy.errors import ParameterError, RefusalError, ReleaseError
-from understudy.evaluate.values import codes_of, is_ordered, values_of
+from understudy.evaluate.values import codes_of, is_ordered, numbers_of, values_of
 from understudy.infer.calibration import Calibration, Records
 from understudy.loading import loader
 from understudy.release import Release
@@ -104,11 +103,7 @@ class OpenedRelease:
             )
         if isinstance(column, Number):
             return self._bin_means(column)
-        proper = values_of(column)
-        if isinstance(column, Levelled):
-            with suppress(ValueError):  # levels that are no numbers stand at their rank
-                proper[: column.proper_levels] = [float(level) for level in column.levels]
-        return proper
+        return numbers_of(column)
 
     def ends(self, name: str) -> tuple[float, float]:
         """Between which all its values lie; declared."""

@@ -390,6 +390,8 @@ def questions(
                 c.name: (_described(c), *_sentences(found.get(c.name, ()), (tied or {}).get(c.name, ()))) for c in own
             }
             suggested = {c.name: _suggested(found.get(c.name, ())) for c in own} if name == "mend" else {}
+            # codes such as a race from 1 to 9 are drafted with an order
+            unordered = ("levels",) if name == "levels" and any(isinstance(column, Ordinal) for column in own) else ()
             asked.append(
                 Question(
                     id=name,
@@ -398,7 +400,7 @@ def questions(
                     sees=sees,
                     proposed=answers[0],
                     suggested=suggested,
-                    answers=(*answers, *_ROLES),
+                    answers=(*answers, *unordered, *_ROLES),
                 )
             )
     return asked

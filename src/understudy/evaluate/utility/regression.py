@@ -21,7 +21,7 @@ from understudy.evaluate.opened import open_grids
 from understudy.evaluate.risk.intervals import Z95
 from understudy.evaluate.utility.measure import Kind, measures
 from understudy.evaluate.utility.tables import grids, tables_of_width
-from understudy.evaluate.values import Event, event_of, is_ordered, quoted, records, values_of, weights_by_code
+from understudy.evaluate.values import Event, event_of, is_ordered, numbers_of, quoted, records, weights_by_code
 from understudy.extras import need
 from understudy.mechanisms.selection_scores import mutual_information
 from understudy.parameters import OneOf
@@ -178,7 +178,7 @@ def _frame(
     for name in used:
         column, codes = source.codebook.column(name), chosen.codes_of(name)
         if is_ordered(column):
-            data[name] = values_of(column)[codes]
+            data[name] = numbers_of(column)[codes]
         else:
             levels = [label for label, both in zip(column.labels, shared[name], strict=True) if both]
             data[name] = pd.Categorical(np.array(column.labels, dtype=object)[codes], categories=levels)
