@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from matrix_bench import place, shelf  # noqa: F401 - fixtures
 
 from understudy.codebook import Categorical, Codebook
 from understudy.privacy import Neighbours

@@ -6,23 +6,30 @@ Most cells are decided on provenance values; some of every kind are run end to e
 """
 
 import json
-import shlex
 import shutil
 from contextlib import nullcontext
-from dataclasses import dataclass
-from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
+from matrix_bench import (
+    BOOK,
+    MADE,
+    PRODUCERS,
+    RECIPES,
+    call,
+    codebook_for,
+    first_of,
+    folder_of,
+    is_public,
+    keeps_records_apart,
+)
 from registry_examples import EXAMPLES
 
 from understudy.anonymize.recipe import STEPS
-from understudy.cli.app import main
-from understudy.codebook import Categorical, Codebook, Continuous, Integer, Role
+from understudy.codebook import Codebook
+from understudy.codebook.linked_toml import load_book
 from understudy.commute.recipe import METHODS as COMMUTE
 from understudy.errors import DataError
 from understudy.facade.agents import provenance_of
@@ -34,203 +41,12 @@ from understudy.release.reading import read_manifest_file
 from understudy.release.verify_face import face_faults
 from understudy.sources.inputs import find_provenance
 from understudy.synth import METHODS, make_recipe
-from understudy.synth.facts import FACTS
-
-ROWS = 400
-BOOK = Codebook(
-    columns=(
-        Categorical(name="a", levels=("x", "y", "z"), missing="NA", role=Role.QUASI_IDENTIFIER),
-        Categorical(name="b", levels=("0", "1")),
-        Integer(name="n", edges=(0, 10, 20, 30), role=Role.QUASI_IDENTIFIER),
-    )
-)
-# of every step: whether it treats each record by itself, whether it draws, and how a recipe spells it
-RECIPES = {
-    "keep": (True, False, 'columns = ["a", "n"]'),
-    "drop": (True, False, 'columns = ["b"]'),
-    "top-code": (True, False, 'column = "n"\nat = 10'),
-    "bottom-code": (True, False, 'column = "n"\nat = 20'),
-    "bin": (True, False, 'column = "n"\nedges = [0, 20, 30]'),
-    "round": (True, False, 'column = "n"\nto = 100'),
-    "group": (True, False, 'column = "a"\nlevels = ["x", "y"]\ninto = "xy"'),
-    "group-rare": (False, False, 'column = "a"\nbelow = 2'),
-    "generalise": (True, False, 'column = "n"\nto = 1'),
-    "suppress-cells": (True, False, 'columns = ["a"]\nwhen = ["x"]'),
-    "suppress-rows": (False, False, "rarer_than = 2"),
-    "rank-swap": (False, True, 'columns = ["n"]\nshare = 0.1'),
-    "swap": (False, True, 'columns = ["a"]\nshare = 0.5\nwithin = ["b"]'),
-    "noise": (True, True, 'column = "n"\nscale = 5'),
-    "full-domain": (False, False, "k = 3\nsuppression = 0.2"),
-    "mondrian": (False, False, "k = 3"),
-}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Producer:
-    """Something that writes a table, and what is true of that table, whatever the software says."""
-
-    name: str
-    words: str
-    """The command, without its seed and its output."""
-    table: str = "synthetic.parquet"
-    private: bool = False
-    """Whether its rows are differentially private as long as nobody knows a seed."""
-    record_wise: bool = False
-    """Whether one record more is one row more, as long as nobody knows a seed."""
-    draws: bool = True
-    takes_seed: bool = True
-    fits: bool = False
-    """Whether its table has the columns of BOOK, so that it can serve as starts of chains."""
-
-
-def _options(method: str) -> str:
-    return " ".join(f"--{name.replace('_', '-')} {value}" for name, value in EXAMPLES[method].items())
-
-
-def producers() -> dict[str, Producer]:
-    book = "data.parquet -c book.toml"
-    found = [
-        Producer(
-            name=f"synth {method}",
-            words=f"synth {book} -m {method} -n 60 {_options(method)}",
-            private=bool(FACTS[method].neighbours),
-            fits=True,
-        )
-        for method in METHODS
-    ]
-    found += [
-        Producer(
-            name=f"commute {method}",
-            words=f"commute synth flows.csv --origins homes.csv --epsilon 4 --method {method}"
-            + ("" if method == "levels" else " --certificate exact")
-            + ("" if method == "laplace" else " --delta 1e-6"),
-            private=True,
-        )
-        for method in COMMUTE
-    ]
-    found += [
-        Producer(
-            name=f"anonymize {step}",
-            words=f"anonymize run {book} --recipe {step}.toml",
-            table="anonymized.parquet",
-            record_wise=alone,
-            draws=draws,
-        )
-        for step, (alone, draws, _) in RECIPES.items()
-    ]
-    found += [
-        Producer(name="count", words=f"count {book} --by a,b --epsilon 1", table="counts.parquet", private=True),
-        Producer(name="answer", words=f"answer {book} count --epsilon 1", table="answer.parquet", private=True),
-        Producer(name="impute", words=f"impute {book} --files 1", table="1/completed.parquet", fits=True),
-        Producer(name="draw", words="draw model.us -n 60", private=True, takes_seed=False, fits=True),
-        Producer(
-            name="synth in parts",
-            words=f"synth {book} -m laplace --epsilon 1 -n 60 --engine local --workers 1",
-            table="synthetic/part-*.parquet",
-            private=True,
-            fits=True,
-        ),
-        Producer(
-            name="synth one of several files",
-            words=f"synth {book} -m marginals --epsilon 1 --delta 1e-6 -n 60 --files 2",
-            table="2/synthetic.parquet",
-            private=True,
-            fits=True,
-        ),
-        Producer(
-            name="synth certified",
-            words=f"synth {book} -m laplace --epsilon 1 -n 60 --certify 'a within 0.9' --certify-epsilon 0.5",
-            private=True,
-            fits=True,
-        ),
-        Producer(
-            name="reconstruct",
-            words="reconstruct people.csv -a groups.csv:g:y -m mp",
-            table="reconstructed.parquet",
-            takes_seed=False,
-        ),
-    ]
-    return {one.name: one for one in found}
-
-
-PRODUCERS = producers()
-MADE = [
-    pytest.param(name, seeded, id=f"{name}{', seeded' * seeded}")
-    for name, one in PRODUCERS.items()
-    for seeded in ((False, True) if one.takes_seed else (False,))
-]
 
 
 def test_every_step_and_method_is_in_the_matrix():
     assert set(RECIPES) == set(STEPS), "a new step must say here whether it treats each record by itself"
     assert {f"synth {name}" for name in METHODS} <= set(PRODUCERS)
     assert {f"commute {name}" for name in COMMUTE} <= set(PRODUCERS)
-
-
-def call(folder: Path, words: str) -> tuple[int, str]:
-    """A command in its folder: the exit code, and everything it said on one line."""
-    import contextlib
-    import io
-
-    said, warned = io.StringIO(), io.StringIO()
-    with (
-        contextlib.chdir(folder),
-        contextlib.redirect_stdout(said),
-        contextlib.redirect_stderr(warned),
-        pytest.raises(SystemExit) as stop,
-    ):
-        main(shlex.split(words))
-    told = said.getvalue() if "--json" in words else said.getvalue() + warned.getvalue()
-    return int(stop.value.code or 0), " ".join(told.split())
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory) -> Path:
-    """A folder with the confidential tables, and everything that a producer may need."""
-    folder = tmp_path_factory.mktemp("matrix")
-    drawn = np.random.default_rng(11)
-    a = [None if k % 9 == 0 else v for k, v in enumerate(drawn.choice(["x", "y", "z"], ROWS))]
-    rows = {"a": a, "b": drawn.choice(["0", "1"], ROWS), "n": drawn.integers(0, 30, ROWS)}
-    pq.write_table(pa.table(rows), folder / "data.parquet")
-    BOOK.save(folder / "book.toml")
-    for step, (_, _, words) in RECIPES.items():
-        (folder / f"{step}.toml").write_text(f'format = 1\n[[steps]]\ndo = "{step}"\n{words}\n')
-    homes = [f"h{k}" for k in range(12)]
-    pa.csv.write_csv(pa.table({"origin": homes}), folder / "homes.csv")
-    trips = {"origin": drawn.choice(homes, 300), "destination": drawn.choice(["w1", "w2"], 300)}
-    pa.csv.write_csv(pa.table(trips), folder / "flows.csv")
-    people = {"g": drawn.choice(["g1", "g2"], 60), "x": np.round(drawn.normal(size=60), 3)}
-    pa.csv.write_csv(pa.table(people), folder / "people.csv")
-    pa.csv.write_csv(pa.table({"g": ["g1", "g2"], "y": [1.0, 2.0]}), folder / "groups.csv")
-    first = "synth data.parquet -c book.toml -m laplace --epsilon 1 -n 9 -o first --save-model model.us"
-    assert call(folder, first)[0] == 0
-    return folder
-
-
-@pytest.fixture(scope="module")
-def shelf(place):
-    """Every product, made when it is first asked for."""
-    made: dict[tuple[str, bool], Path] = {}
-
-    def get(name: str, seeded: bool) -> Path:
-        if (name, seeded) not in made:
-            out = f"p{len(made)}"
-            words = f"{PRODUCERS[name].words} -o {out}" + (" --seed 5" if seeded else "")
-            code, said = call(place, words)
-            assert code == 0, (words, said)
-            made[name, seeded] = place / out / PRODUCERS[name].table
-        return made[name, seeded]
-
-    return get
-
-
-def is_public(name: str, seeded: bool) -> bool:
-    return PRODUCERS[name].private and not seeded
-
-
-def keeps_records_apart(name: str, seeded: bool) -> bool:
-    one = PRODUCERS[name]
-    return one.record_wise and not (one.draws and seeded)
 
 
 # Cells that are decided on provenance
@@ -274,12 +90,11 @@ def test_what_a_table_is_goes_with_it_wherever_it_is_carried(shelf, name, seeded
     """A lone copy, an Arrow table, pandas there and back, a renamed folder: never more than in its own folder."""
     path = shelf(name, seeded)
     found = find_provenance(str(path))
-    file = next(path.parent.glob(path.name))
+    file, whole = first_of(path), folder_of(path)
     table = pq.read_table(file)
     frame = table.to_pandas()
     frame.to_parquet(tmp_path / "by pandas.parquet")
     alone = shutil.copy(file, tmp_path / "alone.parquet")
-    whole = file.parent.parent if file.parent.name in ("synthetic", "1") else file.parent
     renamed = shutil.copytree(whole, tmp_path / "renamed") / file.relative_to(whole)
     ways = (str(alone), table, frame, pd.read_parquet(file), pa.Table.from_pandas(frame), str(renamed))
     for carried in (*ways, str(tmp_path / "by pandas.parquet")):
@@ -297,14 +112,14 @@ def test_what_a_table_is_goes_with_it_wherever_it_is_carried(shelf, name, seeded
 def test_every_release_has_a_page_that_says_no_more_than_it_may(shelf, name, seeded):
     """Reconstructions alone have none: they are estimates of the owner, and no release."""
     path = shelf(name, seeded)
-    folder = path.parent.parent if path.parent.name == "synthetic" else path.parent
-    facts, book = read_manifest_file(folder), Codebook.load(folder / "codebook.toml")
+    folder = folder_of(path)
+    facts, book = read_manifest_file(folder), load_book(folder / "codebook.toml")
     page = (folder / FACE).read_text(encoding="utf-8")
     assert facts["files"][FACE] == digest_of(folder / FACE)
     assert face_faults(folder, facts, book, []) == [], "it is made again from the folder, runs nothing, loads nothing"
     told = is_public(name, seeded) or facts["guarantee"]["kind"] == "LDiverse"
     assert ("<svg" in page) == told, "neither rows nor shares of what no promise covers"
-    assert ("Sample rows" in page) == (told and name not in ("count", "answer"))
+    assert ("Sample rows" in page) == (told and name not in ("count", "count linked", "answer"))
     assert ("No formal privacy promise" in page) == (facts["guarantee"]["kind"] == "NoFormal")
 
 
@@ -316,18 +131,6 @@ SOME = [
     *("count", "impute", "draw", "synth in parts", "reconstruct"),
 ]
 RUN = [one for one in MADE if one.values[0] in SOME]
-
-
-def codebook_for(path: Path, folder: Path) -> str:
-    """The release's own; tables without one get what a person would write."""
-    for beside in (path.parent / "codebook.toml", path.parent.parent / "codebook.toml"):
-        if beside.is_file():
-            return str(beside)
-    written = folder / "reconstructed.toml"
-    if not written.exists():
-        number = Continuous(name="x", edges=(-10, 0, 10), precision=6)
-        Codebook(columns=(Categorical(name="g", levels=("g1", "g2")), number)).save(written)
-    return str(written)
 
 
 @pytest.mark.parametrize(("name", "seeded"), RUN)

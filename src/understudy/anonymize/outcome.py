@@ -81,6 +81,11 @@ def _refuse_input(recipe: "Recipe", source: Source) -> None:
             "are alike protects nobody. Anonymise the confidential table; what this release promises, it promises as "
             "it is."
         )
+    if source.provenance.several:
+        raise ParameterError(
+            f"the input is put together from several tables, among them {source.provenance.called}: the same people "
+            "may stand in more than one, so that rows that are alike need not be as many people. Anonymise one of them."
+        )
     if source.codebook.purchases:
         raise ParameterError(
             "the codebook was bought by a priced draft, and an anonymised release carries no epsilon that could repeat "

@@ -109,7 +109,13 @@ def combine_files(
     if share is not None and not (column and equals):
         raise ParameterError(f"`share` is {share!r}; write COLUMN=VALUE, for example sex=F.")
     tables = released_tables([str(file) for file in files])
-    filled = [table for table in tables if find_provenance(table).made is Made.COMPLETED]
+    holds = {table: find_provenance(table) for table in tables}
+    if figures := [table for table in tables if holds[table].made.is_statistics]:
+        raise ParameterError(
+            f"{figures[0]!r} is {holds[figures[0]].called}, whose rows are figures and no records, so that a share or "
+            "a mean of them says nothing of people; read the figures and their intervals as they are."
+        )
+    filled = [table for table in tables if holds[table].made is Made.COMPLETED]
     if filled and kind != "missing":
         raise ParameterError(
             f"`kind` is {kind!r}, and {filled[0]!r} holds real records whose missing values were filled; combine such "

@@ -126,11 +126,13 @@ class Provenance:
     k: int | None = None
     parts: tuple["Provenance", ...] = field(default=(), repr=False, compare=False)
     """The releases that were joined in it; each of them has its own price."""
+    several: bool = field(default=False, repr=False, compare=False)
+    """Whether rows of several tables stand below each other, so that one person may have several of them."""
 
     def __or__(self, other: "Provenance") -> "Provenance":
         """What a table with columns of both is: never more than either. Of rows of both: :func:`of_several`."""
         if self == other:
-            return self
+            return other if other.several else self
         both = (self, other)
         worse = max(both, key=lambda table: list(Made).index(table.made))
         deltas = [table.delta for table in both if table.delta is not None]
@@ -144,6 +146,7 @@ class Provenance:
             ledger=self.ledger + other.ledger,
             delta=sum(deltas) if deltas else None,
             k=None,  # several tables together have none
+            several=self.several or other.several,
             parts=tuple(part for table in both for part in table.parts or (table,) if part.is_release),
         )
 
@@ -256,7 +259,7 @@ DECLARED = Provenance()
 def of_several(tables: Sequence[Provenance]) -> Provenance:
     """What tables are that stand below each other or are linked: one person may be in several, also of one release."""
     joined = reduce(or_, tables, tables[0]) if tables else DECLARED
-    return replace(joined, record_wise=False) if len(tables) > 1 and joined.is_release else joined
+    return replace(joined, record_wise=False, several=True) if len(tables) > 1 and joined.is_release else joined
 
 
 def inputs_from_dict(inputs: Mapping[str, Any]) -> dict[InputRole, Provenance]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from understudy.errors import ReleaseError
+from understudy.histories.recheck import is_linked, verify_histories
 from understudy.loading import loader
 from understudy.release.reading import made_of, read_manifest_file
 from understudy.release.release import ANONYMIZED, MANIFEST, TABLE_NAMES
@@ -49,6 +50,8 @@ def find_release(address: str) -> tuple[str, ReleaseFacts | None]:
             f"{address!r} is an anonymised release, whose columns have other levels than the confidential table; "
             "compare them with `understudy anonymize report`."
         )
+    if place.is_dir() and is_linked(place):
+        raise ReleaseError(f"{address!r} holds linked tables; name the file of one of them, or their own codebook.")
     if place.is_dir():
         facts = _facts(place)
         return facts.table, facts
@@ -70,7 +73,7 @@ def table_of(folder: Path, manifest: dict[str, Any]) -> str:
 
 @loader("the release", remedy="take the folder again from where it was published.", error=ReleaseError)
 def _facts(folder: Path) -> ReleaseFacts:
-    verdict = verify_release(folder)
+    verdict = verify_histories(folder) if is_linked(folder) else verify_release(folder)
     manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     return stated(manifest, verdict.problems, table=table_of(folder, manifest))
 
