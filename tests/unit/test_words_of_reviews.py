@@ -21,7 +21,7 @@ def sees(tmp_path_factory):
 
 
 def test_one_row_and_one_level_are_not_told_as_several(sees):
-    assert "'No' in all but 2 rows" in sees["drug"][1]
+    assert "'No' in all but 2 of the rows" in sees["drug"][1]
     assert sees["always"][0] == "1 level: 'A'"
     told = [sentence for said in sees.values() for sentence in said]
     assert not [sentence for sentence in told if "1 rows" in sentence or "1 levels" in sentence]
