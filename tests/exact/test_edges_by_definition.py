@@ -1,4 +1,4 @@
-"""Prices and scores against their definitions, worked out the slow way on cases that are small enough (decision 0178)."""
+"""Prices and scores against their definitions, worked out the slow way where the cases are few (decision 0178)."""
 
 import itertools
 import math
@@ -253,3 +253,10 @@ def test_a_key_for_another_process_is_whole_and_its_own():
     assert all(key.is_secure for key in keys)
     with pytest.raises((ParameterError, RefusalError, TypeError)):
         stream.__reduce__()
+
+
+def test_a_seed_draws_what_it_always_drew():
+    stream = Stream.seeded(7)
+    child = stream.spawn()
+    assert [f"{int(word):016x}" for word in stream.words(2)] == ["7c4aff0c2da9cddc", "fa44f3482d6633cc"]
+    assert [f"{int(word):016x}" for word in child.words(2)] == ["12fabab33ff904c5", "27abb226afa18841"]

@@ -5,13 +5,17 @@ Nothing here knows how the service does it (decision 0178). A walk that fails na
 
 import random
 import time
+from fractions import Fraction
 from types import SimpleNamespace
 
 import pytest
 from sqlalchemy import update
 
-from understudy.errors import BudgetError, ParameterError
-from understudy.service import Budgets, KeyBook
+from understudy.errors import BudgetError, ParameterError, RefusalError
+from understudy.mechanisms.leaf_answers import call_ledger
+from understudy.privacy import Neighbours
+from understudy.privacy.account import Account
+from understudy.service import Budgets, KeyBook, caps
 from understudy.service.amounts import Amount
 from understudy.service.budgets import Balance, NoGrantError, SpentError
 from understudy.service.projects import Budget, Projects
@@ -369,3 +373,40 @@ def test_what_is_refused_leaves_no_trace(lite):
         shop.budgets.set_cap(model, 0.5)
         shop.budgets.grant(key, model, 0.5)
     assert shop.budgets.charge(key, model, ASKABLE[:5]).paid == dict.fromkeys(ASKABLE[:5], 1)
+
+
+# ---- caps that an account pays for
+
+
+def account_of(place):
+    return Account.create(place, dataset="d", epsilon=9.0, delta=1e-3, neighbours=Neighbours.ADD_REMOVE)
+
+
+def test_a_cap_that_is_refused_charges_nobody(lite, tmp_path):
+    first, second = account_of(tmp_path / "a"), account_of(tmp_path / "b")
+    projects, words = Projects(lite), {"database": lite.identity}
+    caps.set_data_cap(projects, "stays", Amount.cap(1.0), account=first, **words)
+    with pytest.raises(ParameterError, match="another account"):
+        caps.set_data_cap(projects, "stays", Amount.cap(2.0), account=second, **words)
+    with pytest.raises(ParameterError, match="small letters"):
+        caps.set_data_cap(projects, "No", Amount.cap(2.0), account=second, **words)
+    assert second.history() == [] and first.spent().epsilon == 1.0
+
+
+def test_one_charge_covers_so_many_answers_and_none_more(lite, tmp_path, monkeypatch):
+    monkeypatch.setattr(caps, "MOST_CALLS", 3)
+    monkeypatch.setattr(caps, "_call_ledger", lambda _served: call_ledger(Fraction(4), 2))
+    model = SimpleNamespace(price_per_call=0.5, method="m", version=1)
+    served = SimpleNamespace(model=model, name="m", model_id="m" * 64, price=5 * UNIT, promises=True)
+    account, budgets = account_of(tmp_path / "a"), Budgets(lite)
+    for epsilon, fits, answers_paid in (
+        (2.0, False, 0), (1.9, True, 3), (3.5, False, 3), (3.4, True, 6), (0.5, True, 6), (3.0, True, 6),
+    ):  # fmt: skip
+        if not fits:
+            with pytest.raises(RefusalError, match="one charge covers at most 3"):
+                caps.set_cap(budgets, served, epsilon, account=account)
+        else:
+            caps.set_cap(budgets, served, epsilon, account=account)
+            assert budgets.model_balances()["m" * 64][1].cap == round(epsilon * 10**9)
+        assert caps.paid_answers(budgets, served, account) == answers_paid
+        assert account.spent().epsilon == answers_paid * 0.5
