@@ -246,7 +246,7 @@ def test_bounds_of_an_exponential_hold_it_and_are_close(gap, bits):
         assert low <= due <= high and high - low <= 4
 
 
-def test_a_key_for_another_process_is_whole_and_its_own():
+def test_a_key_that_is_sent_elsewhere_is_whole_and_its_own():
     stream = Stream.from_system()
     keys = [stream.fresh_key() for _ in range(2)]
     assert [len(key.bits) for key in keys] == [32, 32] and keys[0].bits != keys[1].bits

@@ -43,7 +43,7 @@ _ROOMS = (
     "trees", "service",
 )  # fmt: skip
 _MOST_BYTES = 8 << 30
-_CHOSEN = "not postgres and not process"
+_CHOSEN = "not postgres and not processes_together and not process_killed"
 """Which tests run: without another server, and without those that start interpreters, half a minute for each mutant."""
 HANGS = "hangs"
 """In the place of a test: the mutant used up its time."""
