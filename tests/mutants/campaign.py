@@ -7,6 +7,7 @@ which test, and what survived with the reason that a person gave it. See decisio
 import argparse
 import ast
 import builtins
+import contextlib
 import gc
 import importlib
 import inspect
@@ -25,6 +26,7 @@ import tomllib
 import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -41,6 +43,8 @@ _ROOMS = (
     "trees", "service",
 )  # fmt: skip
 _MOST_BYTES = 8 << 30
+_CHOSEN = "not postgres and not processes_together and not process_killed"
+"""Which tests run: without another server, and without those that start interpreters, half a minute for each mutant."""
 HANGS = "hangs"
 """In the place of a test: the mutant used up its time."""
 NOWHERE = "nowhere"
@@ -104,13 +108,20 @@ def _put_in_functions(module: str, source: str) -> int:
     old, new = (_codes(compile(text, path, "exec")) for text in (Path(path).read_text(encoding="utf-8"), source))
     by_line = {(code.co_qualname, code.co_firstlineno): new[key] for key, code in old.items()}
     changed = 0
-    for function in [each for each in gc.get_objects() if isinstance(each, types.FunctionType)]:
+    for function in _functions_of(path):
         code = function.__code__
-        fresh = by_line.get((code.co_qualname, code.co_firstlineno)) if code.co_filename == path else None
+        fresh = by_line.get((code.co_qualname, code.co_firstlineno))
         if fresh is not None and fresh.co_freevars == code.co_freevars:
             function.__code__ = fresh
             changed += 1
     return changed
+
+
+@lru_cache(maxsize=1)
+def _functions_of(path: str) -> list[types.FunctionType]:
+    """The live functions of a file. Asked before forking: a child that looks at every object copies all of memory."""
+    functions = [each for each in gc.get_objects() if isinstance(each, types.FunctionType)]
+    return [each for each in functions if each.__code__.co_filename == path]
 
 
 def _put_in_constant(mutant: Mutant) -> int:
@@ -211,7 +222,7 @@ def with_tests(files: Sequence[str], work: Callable[[list[Any]], None]) -> None:
     hypothesis.settings.register_profile("mutants", database=None, derandomize=True, deadline=None, max_examples=6)
     hypothesis.settings.load_profile("mutants")
     quiet = ["-q", "-s", "-p", "no:cacheprovider", "-p", "no:xdist", f"--rootdir={ROOT}"]
-    chosen = ["-W", "ignore::pytest.PytestAssertRewriteWarning", "-m", "not long and not java", "-k", "not postgres"]
+    chosen = ["-W", "ignore::pytest.PytestAssertRewriteWarning", "-m", "not long and not java", "-k", _CHOSEN]
     with tempfile.TemporaryDirectory(prefix="understudy-mutant-") as folder:
         instead = _Instead(work)
         pytest.main([*quiet, *chosen, f"--basetemp={folder}/t", *files], plugins=[instead])
@@ -257,6 +268,8 @@ def _forked(work: Callable[[Path], object], *, seconds: float) -> tuple[Any, flo
     else:
         os.kill(number, signal.SIGKILL)
         os.waitpid(number, 0)
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(number, signal.SIGKILL)  # what its tests started does not outlive it
     said = folder / "said"
     result = json.loads(said.read_text(encoding="utf-8"))[0] if said.exists() else None
     shutil.rmtree(folder, ignore_errors=True)
@@ -384,6 +397,8 @@ def _note(mutant: Mutant, killer: str | None) -> None:
 
 def _try_module(module: str, sample: Sequence[Mutant], say: Callable[[str], object]) -> None:
     def work(tests: list[Any]) -> None:
+        _functions_of(str(SOURCE / module))  # before the next line, which hides them from whoever asks
+        gc.freeze()  # or the collector of every child would write to all pages that it shares
         uses = uses_of(module, tests)
         say(f"{module}: {len(uses)} tests, {sum(use.seconds for use in uses):.1f} s without a fault\n")
         for number, mutant in enumerate(sample, start=1):

@@ -1,0 +1,262 @@
+"""Prices and scores against their definitions, worked out the slow way where the cases are few (decision 0178)."""
+
+import itertools
+import math
+from decimal import Decimal, localcontext
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from understudy.errors import ParameterError, RefusalError
+from understudy.mechanisms.certificate import SelectedTry
+from understudy.mechanisms.dirichlet import (
+    DirichletDraws,
+    DirichletResetBlocks,
+    draw_epsilon,
+    draw_renyi,
+    smallest_alpha,
+)
+from understudy.mechanisms.discrete_gaussian import gaussian_delta
+from understudy.mechanisms.discrete_laplace import pure_renyi
+from understudy.mechanisms.exact_binomial import exp_minus
+from understudy.mechanisms.gaussian_measurements import centred, squared_sensitivity
+from understudy.mechanisms.prediction import _worst_pair
+from understudy.mechanisms.selection_scores import mutual_information_sensitivity
+from understudy.mechanisms.split_choice import StableSplits, TreeSplits, split_scores, stable_distance
+from understudy.mechanisms.stability import stability_delta
+from understudy.mechanisms.stream import Stream
+from understudy.privacy import Neighbours
+
+AR, RO = Neighbours.ADD_REMOVE, Neighbours.REPLACE
+ORDERS = np.array([1.01, 1.5, 2.0, 5.0, 50.0, 1e4])
+
+
+def divergences(p, q):
+    """Renyi divergences of two laws, in both directions, at every order: the larger."""
+    with np.errstate(divide="ignore"):
+        p, q = np.log(np.asarray(p, dtype=np.float64)), np.log(np.asarray(q, dtype=np.float64))
+    both = [
+        np.logaddexp.reduce(ORDERS[:, None] * a + (1 - ORDERS[:, None]) * b, axis=1) / (ORDERS - 1)
+        for a, b in ((p, q), (q, p))
+    ]
+    return np.maximum(*both)
+
+
+# ---- prices
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.5, 3.0])
+def test_a_pure_promise_is_worth_at_least_what_randomised_response_is(epsilon):
+    yes = 1 / (1 + math.exp(-epsilon))
+    curve = pure_renyi(ORDERS, epsilon)
+    assert (curve >= divergences([yes, 1 - yes], [1 - yes, yes]) * (1 - 1e-12)).all()
+    assert curve == pytest.approx(np.minimum(ORDERS * epsilon**2 / 2, epsilon), rel=1e-9)
+
+
+@pytest.mark.parametrize("alpha", [Fraction(1, 3), Fraction(4)])
+def test_the_curve_of_a_draw_is_that_of_the_worst_counts(alpha):
+    """Two levels with ``alpha`` virtual records each; a record more in the first of them."""
+    curve, worst, each = draw_renyi(((alpha, 2),), ORDERS), np.zeros(len(ORDERS)), float(alpha)
+    for first, rest in itertools.product(range(12), range(60)):
+        before = np.array([first + each, rest + each])
+        after = before + np.array([1, 0])
+        worst = np.maximum(worst, divergences(before / before.sum(), after / after.sum()))
+    price = draw_epsilon(((alpha, 2),))
+    assert math.log1p(1 / each) <= price <= math.log1p(1 / each) * (1 + 1e-9)
+    assert (curve >= worst * (1 - 1e-9)).all() and (
+        curve <= np.minimum(price, ORDERS * price**2 / 8) * (1 + 1e-9)
+    ).all()
+    assert (curve[[0, -1]] <= 1.1 * worst[[0, -1]]).all(), "and not much more"
+
+
+def test_draws_and_blocks_cost_so_many_times_their_columns():
+    one, two = ((Fraction(1), 3),), ((Fraction(1, 2), 2), (Fraction(2), 1))
+    each = draw_epsilon(one) + draw_epsilon(two)
+    for relation in (AR, RO):
+        draws = DirichletDraws(priors=(one, two), draws=7, neighbours=relation)
+        assert draws.guarantee().epsilon == pytest.approx(7 * each, rel=1e-12)
+        blocks = DirichletResetBlocks(priors=(one, two), blocks=5, neighbours=relation)
+        mass = (math.log1p(1 / 3) + math.log1p(1 / 3)) if relation is RO else 0.0
+        assert blocks.guarantee().epsilon == pytest.approx(5 * (each + mass), rel=1e-9)
+        for event, many in ((draws, 7), (blocks, 5)):
+            curve, single = event.renyi(ORDERS), sum(draw_renyi(prior, ORDERS) for prior in (one, two))
+            assert (curve <= event.guarantee().epsilon * (1 + 1e-9)).all()
+            if relation is AR:
+                assert curve == pytest.approx(many * single, rel=1e-12)
+            else:
+                assert (curve >= many * single * (1 - 1e-12)).all(), "who is replaced leaves and comes"
+
+
+@pytest.mark.parametrize("target", [1e-4, 0.3, 5.0])
+def test_the_smallest_alpha_meets_its_target_and_one_below_does_not(target):
+    def price(alpha):
+        return float(draw_epsilon(((alpha, 2),)))
+
+    alpha = smallest_alpha(price, target)
+    assert price(alpha) <= target < price(alpha * Fraction(999_998, 1_000_000))
+    assert 1e-6 <= smallest_alpha(lambda _alpha: 0.0, target) <= 1.001e-6
+    with pytest.raises(RefusalError, match="no alpha"):
+        smallest_alpha(lambda _alpha: 1e9, target)
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 0.5, 4.0])
+@pytest.mark.parametrize("tries", [1, 2, 10, 1000])
+def test_what_is_selected_never_costs_less_than_it_says(epsilon, tries):
+    price = SelectedTry(epsilon=epsilon, tries=tries, neighbours=AR).guarantee().epsilon
+    with localcontext() as context:
+        context.prec = 60
+        g, e = 1 / Decimal(tries), Decimal(epsilon).exp()
+        due = Decimal(epsilon) + ((g + e) / (1 + g * e)).ln()
+        assert due * (1 - Decimal("1e-50")) <= Decimal(price) <= due * (1 + Decimal("1e-10"))
+        assert price <= 2 * epsilon
+
+
+@pytest.mark.parametrize("variance", [Fraction(1), Fraction(9, 4), Fraction(9)])
+@pytest.mark.parametrize("cells", [1, 2])
+def test_the_delta_of_gaussian_noise_is_that_of_its_laws(variance, cells):
+    reach = np.arange(-80, 81)
+    law = np.exp(-(reach.astype(np.float64) ** 2) / (2 * float(variance)))
+    law /= law.sum()
+    here, there = law, np.concatenate([[0.0], law[:-1]])
+    for _ in range(cells - 1):
+        here, there = np.outer(here, law).ravel(), np.outer(there, np.concatenate([[0.0], law[:-1]])).ravel()
+    for epsilon in (Fraction(1, 10), Fraction(1), Fraction(2)):
+        due = float(np.maximum(there - math.exp(epsilon) * here, 0.0).sum())
+        stated = gaussian_delta(variance, cells, epsilon)
+        assert due * (1 - 1e-9) <= stated
+        if cells == 1 or variance >= 2:
+            assert stated <= due * (1 + 1e-6) + 1e-15
+
+
+@pytest.mark.parametrize("shape", [(2,), (3, 2), (2, 2, 4)])
+def test_contrasts_move_by_what_one_record_moves_them(shape):
+    cells, scale = list(np.ndindex(*shape)), math.prod(shape)
+    moved = []
+    for cell in cells:
+        table = np.zeros(shape)
+        table[cell] = scale
+        moved.append(centred(table).ravel())
+    alone = max(float(one @ one) for one in moved)
+    both = max(float((one - other) @ (one - other)) for one in moved for other in moved)
+    assert squared_sensitivity(shape, AR) == pytest.approx(alone) and squared_sensitivity(shape, RO) == pytest.approx(
+        both
+    )
+
+
+@pytest.mark.parametrize("levels", [2, 5])
+@pytest.mark.parametrize("epsilon", [0.2, 2.0])
+def test_a_perturbed_prediction_costs_what_its_worst_pair_does(levels, epsilon):
+    """One level has all of the prediction, or another has; ``alpha`` of the smallest weight is kept for each level."""
+    alpha = 0.3
+    with np.errstate(over="ignore"):
+        curve = _worst_pair(alpha, levels, epsilon, ORDERS)
+    bounds = np.minimum(epsilon, ORDERS * epsilon**2 / 2)
+    assert (curve > 0).all() and (curve <= bounds).all() and (np.diff(curve) >= 0).all()
+    assert (_worst_pair(alpha, 1, epsilon, ORDERS) == 0).all()
+    assert (_worst_pair(alpha, levels, 2 * epsilon, ORDERS) > curve).all()
+
+
+def test_trees_cost_their_levels():
+    tree = TreeSplits(epsilon=Fraction(1, 10), levels=3, neighbours=AR)
+    assert tree.guarantee().epsilon == pytest.approx(0.3)
+    assert tree.renyi(ORDERS) == pytest.approx(3 * np.minimum(ORDERS * 0.01 / 8, 0.1))
+    stable = StableSplits(scale=Fraction(2), threshold=9, levels=3, neighbours=AR)
+    assert stable.guarantee().epsilon == 1.5
+    assert stable.guarantee().delta == pytest.approx(3 * float(stability_delta(Fraction(2), 9)))
+    loud = StableSplits(scale=Fraction(1000), threshold=2, levels=3, neighbours=AR).guarantee()
+    assert loud.delta == 1.0, "a probability"
+
+
+# ---- scores
+
+
+def entropy(counts):
+    counts = [count for count in counts if count]
+    return sum(-count / sum(counts) * math.log(count / sum(counts)) for count in counts)
+
+
+def test_scores_of_questions_are_their_definitions():
+    tables = np.array([t for t in itertools.product(range(4), repeat=4) if sum(t)]).reshape(-1, 2, 2)
+    gini, information, hellinger = (split_scores(tables, alpha) for alpha in (2, 1, 0.5))
+    for place, table in enumerate(tables):
+        n, sides, classes = table.sum(), table.sum(axis=1), table.sum(axis=0)
+        impurity = sum(2 * table[x, 0] * table[x, 1] / sides[x] for x in (0, 1) if sides[x])
+        assert gini[place] == pytest.approx(-impurity)
+        assert information[place] == pytest.approx(-sum(sides[x] * entropy(table[x]) for x in (0, 1)), abs=1e-12)
+        joint, product = table / n, np.outer(sides, classes) / n**2
+        affinity = np.sqrt(joint * product).sum()
+        assert hellinger[place] == pytest.approx(math.sqrt(n) * 4 * max(1 - affinity, 0), abs=1e-6)
+    nobody = split_scores(np.zeros((1, 2, 2), dtype=np.int64), 0.5)
+    assert nobody == split_scores(np.zeros((1, 2, 2), dtype=np.int64), 2) == 0.0
+
+
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 2.0])
+def test_how_many_records_must_change_differs_by_one_between_neighbours(alpha):
+    def distance(tables):
+        return stable_distance(split_scores(tables, alpha).tolist(), alpha, 400)
+
+    rng = np.random.default_rng(5)
+    for _ in range(20):
+        tables = rng.integers(0, 90, size=(3, 2, 2))
+        tables[1:] = tables[0].sum(axis=0) // 2  # the same classes in every question, as of the same records
+        tables[1:, 0] = tables[0].sum(axis=0) - tables[1:, 1]
+        here = distance(tables)
+        assert here >= 1
+        for sides in itertools.product((0, 1), repeat=3):
+            more = tables.copy()
+            for question, side in enumerate(sides):
+                more[question, side, 1] += 1
+            assert abs(distance(more) - here) <= 1
+    assert stable_distance([3.0], alpha, 400) > 1 << 30, "nothing else could be chosen"
+    assert stable_distance([3.0, 3.0], alpha, 400) == 1
+    assert stable_distance([0.0, 4.0], 2.0, None) == 2, (
+        "two records move a lead of 4 in Gini by 4, and the third is spare"
+    )
+
+
+@pytest.mark.parametrize("n", [2, 3, 5, 8])
+def test_mutual_information_moves_by_its_bound_and_no_more(n):
+    def information(table):
+        return entropy(table.sum(axis=0)) + entropy(table.sum(axis=1)) - entropy(table.ravel())
+
+    most = 0.0
+    for counts in (c for c in itertools.product(range(n + 1), repeat=4) if sum(c) == n):
+        table = np.array(counts).reshape(2, 2)
+        for leaves, comes in itertools.permutations(range(4), 2):
+            if counts[leaves]:
+                other = table.ravel().copy()
+                other[leaves] -= 1
+                other[comes] += 1
+                most = max(most, abs(information(table) - information(other.reshape(2, 2))))
+    assert mutual_information_sensitivity(n, binary=True) == pytest.approx(most, rel=1e-9)
+    assert mutual_information_sensitivity(n, binary=False) >= most * (1 - 1e-12)
+
+
+# ---- exact draws
+
+
+@pytest.mark.parametrize("gap", [Fraction(1, 1000), Fraction(1, 3), Fraction(7), Fraction(100)])
+@pytest.mark.parametrize("bits", [16, 64, 200])
+def test_bounds_of_an_exponential_hold_it_and_are_close(gap, bits):
+    low, high = exp_minus(gap, bits)
+    with localcontext() as context:
+        context.prec = 120
+        due = (-Decimal(gap.numerator) / Decimal(gap.denominator)).exp() * (1 << bits)
+        assert low <= due <= high and high - low <= 4
+
+
+def test_a_key_that_is_sent_elsewhere_is_whole_and_its_own():
+    stream = Stream.from_system()
+    keys = [stream.fresh_key() for _ in range(2)]
+    assert [len(key.bits) for key in keys] == [32, 32] and keys[0].bits != keys[1].bits
+    assert all(key.is_secure for key in keys)
+    with pytest.raises((ParameterError, RefusalError, TypeError)):
+        stream.__reduce__()
+
+
+def test_a_seed_draws_what_it_always_drew():
+    stream = Stream.seeded(7)
+    child = stream.spawn()
+    assert [f"{int(word):016x}" for word in stream.words(2)] == ["7c4aff0c2da9cddc", "fa44f3482d6633cc"]
+    assert [f"{int(word):016x}" for word in child.words(2)] == ["12fabab33ff904c5", "27abb226afa18841"]

@@ -1,0 +1,232 @@
+"""Random walks of an account beside sums by hand: what is held or committed counts until it is given back.
+
+Nothing here knows how the account does it (decision 0178). Epsilons are eighths and deltas powers of two: their sums
+are exact.
+"""
+
+import json
+import random
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from account_events import AR, Slice, epsilon_of, ledger_of
+
+from understudy.errors import BudgetError
+from understudy.privacy import ApproxDP, PureDP
+from understudy.privacy.account import Account, Allowance, digest_of_choices
+from understudy.privacy.editions import forecast_editions, like_charge
+from understudy.privacy.quote import Quote
+from understudy.privacy.transaction import CHARGED, Claim, paying
+
+STEP, TINY = 0.125, 2.0**-30
+HELD, COMMITTED, CANCELLED = "held", "committed", "cancelled"
+
+
+class Books:
+    """What a steward would write on paper."""
+
+    def __init__(self, folder, seed):
+        self.random = random.Random(seed)
+        self.account = Account.create(
+            folder / "a.account", dataset="d", epsilon=40 * STEP, delta=12 * TINY, neighbours=AR
+        )
+        self.charges, self.open, self.looks, self.fixed = [], [], [], {}
+        self.caps = {"ann": (10, 4), "bob": (30, 0)}
+
+    def within(self, name):
+        if name is None:
+            return self.account
+        epsilon, delta = self.caps[name]
+        return self.account.within(Allowance(name=name, epsilon=epsilon * STEP, delta=delta * TINY))
+
+    def spent(self, name=None):
+        counted = [charge for charge in self.charges if charge.state != CANCELLED and name in (None, charge.name)]
+        return sum(charge.epsilon for charge in counted), sum(charge.delta for charge in counted)
+
+    def left(self, name=None):
+        caps = [(40, 12), *([] if name is None else [self.caps[name]])]
+        spent = [self.spent(), *([] if name is None else [self.spent(name)])]
+        pairs = list(zip(caps, spent, strict=True))
+        return tuple(min(cap[part] - done[part] for cap, done in pairs) for part in (0, 1))
+
+    def ledger(self, epsilon, delta):
+        return ledger_of(Slice(epsilon=epsilon * STEP, delta=delta * TINY))
+
+    def reserve(self):
+        name = self.random.choice([None, "ann", "bob"])
+        epsilon, delta = self.random.randint(1, 6), self.random.choice([0, 0, 1, 2])
+        choices, files = self.random.choice([None, "one", "two", "three"]), self.random.choice([1, 1, 3])
+        ledger, account, number = self.ledger(epsilon, delta), self.within(name), len(self.charges) + 1
+        label, left = f"c{number}", self.left(name)
+        words: dict[str, Any] = {"label": label, "delta": None}
+        if epsilon > left[0] or delta > left[1]:
+            assert account.refusal(ledger, **words)
+            with pytest.raises(BudgetError):
+                account.reserve(ledger, **words)
+            return
+        assert account.refusal(ledger, **words) == ""
+        pays_for = self.random.choice([None, "x", "y"])
+        reservation = account.reserve(ledger, **words, pays_for=pays_for, choices=choices, claim=label, files=files)
+        looked = bool(self.looks) and self.fixed.get(choices, 1) > 0
+        assert reservation.looked == looked and reservation.charge.number == number
+        if choices:
+            self.fixed.setdefault(choices, len(self.looks))
+        self.charges.append(
+            SimpleNamespace(
+                epsilon=epsilon, delta=delta, name=name, label=label, state=HELD, claim=label, files=files,
+                pays_for=pays_for, release=None, digest=None, notices=0, after=self.spent(), choices=choices,
+            )
+        )  # fmt: skip
+        self.charges[-1].after = self.spent()
+        self.open.append((number - 1, reservation))
+
+    def settle(self):
+        if self.open:
+            place, reservation = self.random.choice(self.open)
+            charge, release = self.charges[place], f"r{place}"
+            commits = self.random.random() < 0.7
+            if charge.state == HELD:
+                charge.state = COMMITTED if commits else CANCELLED
+                charge.release, charge.digest = (release, "sha256:1") if commits else (None, None)
+            if commits == (charge.state == COMMITTED):
+                reservation.commit(release, "sha256:1") if commits else reservation.cancel()
+                assert reservation.charge.state.value == charge.state
+            else:
+                with pytest.raises(BudgetError, match="already"):
+                    reservation.commit(release, "sha256:1") if commits else reservation.cancel()
+            if commits:
+                with pytest.raises(BudgetError, match="already"):
+                    reservation.commit(release, "sha256:2")
+
+    def resume(self):
+        if self.charges:
+            charge = self.random.choice(self.charges)
+            number = self.charges.index(charge) + 1
+            ledger = self.ledger(charge.epsilon, charge.delta)
+            words: dict[str, Any] = {"label": charge.label, "fresh": f"{charge.claim}'"}
+            if charge.state == CANCELLED:
+                assert self.account.resume(ledger, claims=[charge.claim], **words) is None
+                return
+            with pytest.raises(BudgetError, match="something else"):
+                self.account.resume(self.ledger(charge.epsilon + 1, charge.delta), claims=[charge.claim], **words)
+            if charge.state == HELD:
+                with pytest.raises(BudgetError, match="another copy"):
+                    self.account.resume(ledger, claims=["stale"], **words)
+            resumed = self.account.resume(ledger, claims=["stale", charge.claim], **words)
+            assert resumed.charge.number == number
+            if charge.state == HELD:
+                charge.claim = words["fresh"]
+                self.open.append((number - 1, resumed))
+
+    def look(self):
+        self.looks.append(f"look {len(self.looks)}")
+        self.account.look(self.looks[-1])
+
+    def fix(self):
+        choices = self.random.choice(["one", "two", "three"])
+        self.account.fix(choices, label="plan")
+        self.fixed.setdefault(choices, len(self.looks))
+
+    def notice(self):
+        paid = [charge for charge in self.charges if charge.state == COMMITTED]
+        if paid:
+            charge = self.random.choice(paid)
+            name = charge.release if charge.files == 1 else f"{charge.release}-{self.random.randint(1, charge.files)}"
+            charge.notices += 1
+            assert len(self.account.notice(name, "withdrawn").notices) == charge.notices
+            strange = charge.release if charge.files > 1 else f"{charge.release}-1"
+            for nobody in (strange, f"{charge.release}-{charge.files + 1}", f"{charge.release}-0"):
+                with pytest.raises(BudgetError, match="has not paid"):
+                    self.account.notice(nobody, "withdrawn")
+
+    def check(self):
+        account = Account.open(self.account.path)
+        epsilon, delta = self.spent()
+        total = account.spent()
+        assert (epsilon_of(total), getattr(total, "delta", 0.0)) == (epsilon * STEP, delta * TINY)
+        assert account.keeps_cap(total) and account.cap == ApproxDP(epsilon=40 * STEP, delta=12 * TINY, neighbours=AR)
+        for name in (None, "ann", "bob"):
+            left = self.left(name)
+            assert self.within(name).left() == (left[0] * STEP, left[1] * TINY)
+        assert account.remaining() == self.left()[0] * STEP
+        for number, (told, charge) in enumerate(zip(account.history(), self.charges, strict=True), start=1):
+            said = (told.number, told.label, told.state.value, told.release_id, told.digest, told.allowance, told.files)
+            kept = (number, charge.label, charge.state, charge.release, charge.digest, charge.name, charge.files)
+            assert said == kept and len(told.notices) == charge.notices and told.pays_for == charge.pays_for
+            assert (told.settled is None) == (charge.state == HELD) and told.claim == charge.claim
+            assert (told.guarantee.epsilon, told.running.epsilon) == (charge.epsilon * STEP, charge.after[0] * STEP)
+            assert json.loads(told.ledger) == self.ledger(charge.epsilon, charge.delta).to_list()
+            if charge.state == COMMITTED:
+                whole = self.ledger(charge.epsilon, charge.delta)
+                names = [told.release_id] if told.files == 1 else [f"{told.release_id}-{n}" for n in (1, 2, 3)]
+                assert all(account.has_paid(name, whole) for name in names)
+                with pytest.raises(BudgetError, match="another price"):
+                    account.has_paid(names[-1], self.ledger(charge.epsilon, charge.delta + 1))
+            else:
+                assert not account.has_paid(f"r{number - 1}", self.ledger(1, 0))
+        for what in ("x", "y"):
+            counted = [
+                charge.label for charge in self.charges if (charge.pays_for, charge.state != CANCELLED) == (what, True)
+            ]
+            assert [charge.label for charge in account.paid_for(what)] == counted
+        summary = account.summary()
+        states = [charge.state for charge in self.charges]
+        assert (summary["releases"], len(summary["held"])) == (states.count(COMMITTED), states.count(HELD))
+        assert [held["label"] for held in summary["held"]] == [c.label for c in self.charges if c.state == HELD]
+        assert [what for _, what in account.looks()] == self.looks == [look["what"] for look in summary["looks"]]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_not_given_back_counts_once_and_no_cap_is_passed(tmp_path, seed):
+    books = Books(tmp_path, seed)
+    steps = [books.reserve] * 8 + [books.settle] * 6 + [books.resume] * 2 + [books.fix] * 2 + [books.notice]
+    for number in range(90):
+        books.random.choice(steps + [books.look] * (number > 20))()
+        if number % 15 == 14:
+            books.check()
+    states = [charge.state for charge in books.charges]
+    assert all(state in states for state in (COMMITTED, CANCELLED)) and books.spent()[0] > 20
+
+
+def test_a_digest_of_choices_is_that_of_earlier_versions():
+    """It stands in accounts: were it made otherwise, what was fixed before a look would seem to be chosen after it."""
+    assert digest_of_choices(b=1, a="é") == digest_of_choices(a="é", b=1) != digest_of_choices(a="e", b=1)
+    assert digest_of_choices(a="é", b=1) == "sha256:799d49d45db67c58d990c30f098c2001fcd16c2a1c9072d6653fd86b0d7e8a2d"
+
+
+def test_a_refusal_counts_the_charges_that_are_held(tmp_path):
+    account = Account.create(tmp_path / "a", dataset="d", epsilon=1.0, delta=0.0, neighbours=AR)
+    for number in range(3):
+        account.reserve(ledger_of(Slice(epsilon=STEP)), label="done", delta=None).commit(str(number))
+    large = ledger_of(Slice(epsilon=1.0))
+    assert "held by" not in account.refusal(large, label="x", delta=None)
+    for held in (1, 2):
+        account.reserve(ledger_of(Slice(epsilon=STEP)), label="held", delta=None)
+        assert f"(of which {held} held by" in account.refusal(large, label="x", delta=None)
+    assert account.spent() == PureDP(epsilon=5 * STEP, neighbours=AR)
+
+
+def test_an_outlook_says_what_would_be_refused(tmp_path):
+    account = Account.create(tmp_path / "a", dataset="d", epsilon=1.0, delta=0.0, neighbours=AR)
+    account.reserve(ledger_of(Slice(epsilon=STEP)), label="first", delta=None).commit("1")
+    lines = forecast_editions(account, like_charge(account, 1)).lines()
+    assert any("One more than that would bring" in line and "1.125" in line for line in lines)
+
+
+def test_whoever_runs_a_job_is_told_of_each_charge_and_of_nothing_else(tmp_path):
+    account = Account.create(tmp_path / "a", dataset="d", epsilon=1.0, delta=0.0, neighbours=AR)
+    quote = Quote(method="m", route="counts", own=ledger_of(Slice(epsilon=STEP)), own_delta=None, rows=1)
+    told = []
+    mark = CHARGED.set(told.append)
+    try:
+        with paying(account, quote, label="one") as payment:
+            assert [(charge.label, charge.state.value) for charge in told] == [("one", HELD)]
+            payment.commit("sha256:1")
+        with paying(account, quote, label="two", resuming=Claim(held=(), fresh="a")) as payment:
+            payment.commit("sha256:2")
+        with paying(None, quote, label="three") as payment:
+            payment.commit("sha256:3")
+    finally:
+        CHARGED.reset(mark)
+    assert [charge.label for charge in told] == ["one", "two"] and account.spent().epsilon == 2 * STEP
