@@ -150,7 +150,7 @@ def _taken(own: Dataset) -> Any:
     from understudy.facade.book_edits import take_codes
 
     given = _given(own, "taken")
-    with changing(own):
+    with changing(own, by_look=True):
         take_codes(own.codebook, own.data, given["columns"], given["pack"], table=table_of(own))
 
 
