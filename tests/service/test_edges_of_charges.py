@@ -3,6 +3,7 @@
 On SQLite alone, without threads: what runs at once has tests of its own.
 """
 
+import threading
 import time
 from collections import OrderedDict
 from fractions import Fraction
@@ -22,7 +23,7 @@ from understudy.service import Budgets, KeyBook, caps
 from understudy.service import keys as keys_module
 from understudy.service.amounts import Amount, cap_of, delta_of, epsilon_of, price_of
 from understudy.service.budgets import Balance, Charged, NoGrantError, SpentError
-from understudy.service.data_sets import DataSet, Rules, Terms, _remember, _rules, read_data_sets
+from understudy.service.data_sets import DataSet, Rules, Terms, _rules, read_data_sets
 from understudy.service.projects import Projects
 from understudy.service.purses import Attempts, NotCovered, Purse, take
 from understudy.service.questions import Asked, NoMemberError, Questions, UncoveredError
@@ -489,9 +490,10 @@ def test_rules_of_a_file():
     for level in (0.4, 1.0):
         with pytest.raises(ParameterError):
             Terms(epsilon=1.0, level=level)
-    known = OrderedDict((number, number) for number in range(256))
-    _remember(known, "new", 1)
+    known, stub = OrderedDict((number, number) for number in range(256)), SimpleNamespace(_lock=threading.Lock())
+    assert DataSet._recalled(stub, known, "new", lambda: 1) == 1
     assert len(known) == 256 and 0 not in known and known["new"] == 1
+    assert DataSet._recalled(stub, known, 255, lambda: pytest.fail("it is remembered")) == 255
 
 
 def test_a_file_of_data_sets_is_checked(tmp_path):

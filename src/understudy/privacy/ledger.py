@@ -245,14 +245,24 @@ def _renyi_epsilon(events: Sequence[Event], delta: float) -> float:
 
 
 def _convert(events: Sequence[Event], orders: np.ndarray, delta: float) -> tuple[float, float]:
-    curve, bounds = np.zeros(len(orders)), dict[Event, Renyi]()
+    curve, bounds = np.zeros(len(orders)), dict[Any, Renyi]()
     for event in events:  # a list often holds one event many times
-        if event not in bounds:
+        key = _key_of(event)
+        if key not in bounds:
             bound = event.renyi(orders)
             assert bound is not None
-            bounds[event] = bound
-        curve += bounds[event]
+            bounds[key] = bound
+        curve += bounds[key]
     return smallest_epsilon(orders, curve, delta)
+
+
+def _key_of(event: Event) -> Any:
+    """What equal events share. Events of methods from outside may hold lists, which have no hash: each is its own."""
+    try:
+        hash(event)
+    except TypeError:
+        return id(event)
+    return event
 
 
 def stream_entries(secure: bool) -> list[Entry]:

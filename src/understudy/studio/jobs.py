@@ -142,7 +142,10 @@ class Job:
     @property
     def waited(self) -> int:
         """Seconds since it was asked for, in steps of five."""
-        begun = dt.datetime.fromisoformat(self.request["when"])
+        try:
+            begun = dt.datetime.fromisoformat(self.request["when"])
+        except (LookupError, TypeError, ValueError):  # a request that somebody cut short
+            return 0
         return max(0, int((dt.datetime.now(dt.UTC) - begun).total_seconds()) // 5 * 5)
 
     def steps(self) -> list[Step]:
