@@ -24,7 +24,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -58,7 +58,10 @@ SHOWN = ("simulate", "count", "fit", "draw", "close", "verify", "compare")
 
 
 class Meter:
-    """What a stage has used, written down again and again: a kill loses ten seconds of it."""
+    """What a stage has used, written down again and again: a kill loses ten seconds of it.
+
+    Its disk is what lies in the folder of this size at most, with everything unfinished.
+    """
 
     def __init__(self, journal: Path, stage: str, likely: Mapping[str, float] | None = None) -> None:
         self._journal, self._attempt = journal, uuid.uuid4().hex[:8]
@@ -94,6 +97,7 @@ class Meter:
             "seconds": time.perf_counter() - self._clock,
             "processor": time.process_time() - self._used,
             "mib": peak,
+            "disk": disk_of(self._journal.parent),
             "load": os.getloadavg()[0],
         }
         with self._journal.open("a") as journal:
@@ -202,7 +206,7 @@ def _keep_model(place: Path) -> None:
 
 def verify(place: Path, rows: int, meter: Meter) -> None:
     """The release against its own statement, every row of it."""
-    verdict = us.verify(place / "release")
+    verdict = us.verify(place / "release", report=lambda step, done, total: meter.tell(done, total))
     assert verdict.is_valid, verdict.problems
 
 
@@ -278,17 +282,22 @@ def used_by(place: Path) -> dict[str, dict[str, float]]:
         last[entry["attempt"], entry["stage"]] = entry
     stages: dict[str, dict[str, float]] = {}
     for entry in last.values():
-        stage = stages.setdefault(entry["stage"], {"seconds": 0.0, "processor": 0.0, "mib": 0.0, "load": 0.0})
+        stage = stages.setdefault(entry["stage"], dict.fromkeys(("seconds", "processor", "mib", "load", "disk"), 0.0))
         for name in ("seconds", "processor"):
             stage[name] += entry[name]
-        for name in ("mib", "load"):
-            stage[name] = max(stage[name], entry[name])
+        for name in ("mib", "load", "disk"):
+            stage[name] = max(stage[name], entry.get(name, 0.0))
     return stages
 
 
 def disk_of(folder: Path) -> float:
     """GiB."""
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 2**30
+    total = 0
+    for where, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):  # files come and go meanwhile
+                total += (Path(where) / name).stat().st_size
+    return total / 2**30
 
 
 def _met(name: str, value: float, bar: float) -> str:
@@ -305,10 +314,11 @@ def told(folder: Path, sizes: list[int]) -> Iterator[str]:
             one = used[rows][stage]
             yield (
                 f"  {stage:9} {one['processor']:8.1f} s of processor time, {one['seconds']:8.1f} s by the clock, "
-                f"{one['mib']:6.0f} MiB, load up to {one['load']:.1f}"
+                f"{one['mib']:6.0f} MiB, {one['disk']:6.2f} GiB of disk, load up to {one['load']:.1f}"
             )
         error = json.loads((place / "error.json").read_text())
-        yield f"  disk: table {disk_of(place / 'table'):.2f} GiB, release {disk_of(place / 'release'):.2f} GiB"
+        table, made = disk_of(place / "table"), disk_of(place / "release")
+        yield f"  on the disk at last: table {table:.2f} GiB, release {made:.2f} GiB"
         yield f"  two-way error of the release against the table {error:.6f}"
         bare = json.loads((place / "references.json").read_text())
         count, draw = (used[rows][stage]["processor"] for stage in ("count", "draw"))

@@ -18,6 +18,7 @@ import contextlib
 import datetime as dt
 import itertools
 import json
+import math
 import os
 import shutil
 import sys
@@ -804,15 +805,15 @@ def tell_size(rows: int, found: Found) -> None:
 
 
 def tell_check(rows: int, plan: ClusterPlan, found: Found) -> None:
-    """How far the plan was off."""
+    """How far the plan was off, in shares of what was measured."""
     foreseen, measured = foreseen_plan(plan), measured_plan(found)
     print(f"the plan for {rows:,} rows, from {' and '.join(f'{n:,}' for n in plan.constants.provenance.rows)}:")
     for name, value in foreseen.items():
-        ratio = measured[name] / value
+        ratio = value / measured[name] if measured[name] else math.nan
         verdict = ""
         if name in BARS:
             verdict = f" (bar {TOLERANCE:.0%}): {'met' if abs(ratio - 1) <= TOLERANCE else 'MISSED'}"
-        print(f"  {name:18}foreseen {value:14,.0f}, measured {measured[name]:14,.0f}, {ratio:.2f} times{verdict}")
+        print(f"  {name:18}foreseen {value:14,.0f}, measured {measured[name]:14,.0f}, {ratio:.2f} times that{verdict}")
 
 
 def main(arguments: Sequence[str] = ()) -> None:

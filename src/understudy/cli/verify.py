@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from understudy.cli import options as o
-from understudy.cli.console import tell
+from understudy.cli.console import progress, tell
 from understudy.cli.shared import option
 from understudy.facade import releases
 
@@ -23,7 +23,9 @@ def verify(
     json: o.Json = False,
 ) -> None:
     """Say what a release is, and recompute its digests, fit to the codebook, inputs, price and statement."""
-    tell_verdict(releases.verify(folder, key=key), json=json)
+    with progress(quiet=json) as report:
+        verdict = releases.verify(folder, key=key, report=report)
+    tell_verdict(verdict, json=json)
 
 
 def tell_verdict(verdict: "Verdict", *, json: bool, **more: Any) -> None:

@@ -167,8 +167,8 @@ def draw_parts(model: str | Path, rows: int, **how: Any) -> PartedRelease:
     return draw_linked_parts(Path(model), rows=rows, **how)
 
 
-def verify(folder: str | Path) -> Verdict | None:
+def verify(folder: str | Path, report: Report | None = None) -> Verdict | None:
     """The verdict about a release of linked tables; None where the folder holds another one."""
     from understudy.histories.recheck import is_linked, verify_histories
 
-    return verify_histories(folder) if is_linked(Path(folder)) else None
+    return verify_histories(folder, report) if is_linked(Path(folder)) else None

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from understudy.privacy.account import Account, Charge
     from understudy.privacy.guarantees import Guarantee
     from understudy.release.verify import Verdict
+    from understudy.sources.base import Report
 
 
 def certificate_lines(certificate: Mapping[str, Any]) -> list[str]:
@@ -26,7 +27,7 @@ def certificate_lines(certificate: Mapping[str, Any]) -> list[str]:
     return certificates.certificate_lines(certificate)
 
 
-def verify(path: str | Path, *, key: str | Path | None = None) -> Verdict:
+def verify(path: str | Path, *, key: str | Path | None = None, report: Report | None = None) -> Verdict:
     """Say what a release folder or a risk score is, and recompute everything that it states.
 
     Parameters
@@ -35,6 +36,8 @@ def verify(path: str | Path, *, key: str | Path | None = None) -> Verdict:
         Folder of a release, or the file of a risk score.
     key
         Public key file of the publisher: the release must then be signed with that key.
+    report
+        Told the name of the step and how much of how much is done.
 
     Returns
     -------
@@ -45,10 +48,10 @@ def verify(path: str | Path, *, key: str | Path | None = None) -> Verdict:
     from understudy.release.verify import check_signed
 
     public = None if key is None else read_public_key(Path(key))
-    return check_signed(_unsigned_verdict(path), Path(path), public)
+    return check_signed(_unsigned_verdict(path, report), Path(path), public)
 
 
-def _unsigned_verdict(path: str | Path) -> Verdict:
+def _unsigned_verdict(path: str | Path, report: Report | None) -> Verdict:
     from understudy.anonymize.verify import recheck_anonymity
     from understudy.answers.recheck import check_figures, recheck_answer
     from understudy.commute.recheck import recheck_commute
@@ -61,9 +64,10 @@ def _unsigned_verdict(path: str | Path) -> Verdict:
             return verify_score(Path(path))
         except ReleaseError as reason:
             raise ReleaseError(f"{reason} Of a release, give the folder.") from None
-    if (verdict := histories.verify(path)) is not None:
+    if (verdict := histories.verify(path, report)) is not None:
         return verdict
-    return verify_release(path, [recheck_method, recheck_anonymity, recheck_commute, recheck_answer, check_figures])
+    checks = [recheck_method, recheck_anonymity, recheck_commute, recheck_answer, check_figures]
+    return verify_release(path, checks, report)
 
 
 @documented

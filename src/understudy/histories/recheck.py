@@ -31,6 +31,7 @@ from understudy.release.verify import (
     differing_prices,
     verify_manifest,
 )
+from understudy.sources.base import Report
 from understudy.sources.faults import engine_errors
 from understudy.sources.files import open_table
 from understudy.sources.linked_check import check_linked
@@ -42,10 +43,10 @@ def is_linked(place: Path) -> bool:
     return read_manifest_file(place).get("tables") is not None
 
 
-def verify_histories(folder: str | Path) -> Verdict:
+def verify_histories(folder: str | Path, report: Report | None = None) -> Verdict:
     """Recompute everything that can be recomputed without the confidential data."""
     place = Path(folder)
-    looked = Looked(place=place, manifest=read_manifest_file(place))
+    looked = Looked(place=place, manifest=read_manifest_file(place), report=report)
 
     def tables(looked: Looked) -> Looked:
         check_notices(looked)

@@ -35,6 +35,7 @@ from understudy.release.release import CODEBOOK, COUNT_COLUMNS, INPUT_MANIFEST, 
 from understudy.release.signature import SIGNATURE, check_signature, signed_file
 from understudy.release.verify_face import face_faults, released_page_digest
 from understudy.release.workshop import PARTS, part_names
+from understudy.sources.base import Report, told_by_size
 from understudy.sources.check import check_table
 from understudy.sources.inputs import other_than_marked, provenance_of_manifest
 
@@ -80,6 +81,8 @@ class Looked:
     passed: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)
+    report: Report | None = None
+    """Told how far the long checks are."""
 
     @property
     def made(self) -> Made:
@@ -108,10 +111,10 @@ Check = Callable[[Looked], None]
 
 
 @loader("the release", remedy="take the folder again from where it was published.", error=ReleaseError)
-def verify_release(folder: str | Path, checks: Sequence[Check] = ()) -> Verdict:
+def verify_release(folder: str | Path, checks: Sequence[Check] = (), report: Report | None = None) -> Verdict:
     """Recompute everything that can be recomputed without the confidential data."""
     place = Path(folder)
-    looked = Looked(place=place, manifest=read_manifest_file(place))
+    looked = Looked(place=place, manifest=read_manifest_file(place), report=report)
 
     def table(looked: Looked) -> Looked:
         check_notices(looked)
@@ -220,11 +223,12 @@ def check_listed_files(looked: Looked, needed: Sequence[str] | None = None, fold
         for path in sorted(place.iterdir())
         if path.name not in known or (path.is_dir() and path.name not in kept)
     )
-    for name, stated in files.items():
+    paths = told_by_size([place / name for name in files], "comparing digests", looked.report)
+    for path, (name, stated) in zip(paths, files.items(), strict=True):
         inside = Path(name).name == name or name in parts
-        if not inside or not (place / name).is_file():
+        if not inside or not path.is_file():
             problems.append(f"{name} is listed in the manifest but is not in the folder")
-        elif (released_page_digest if name == FACE else digest_of)(place / name) != stated:
+        elif (released_page_digest if name == FACE else digest_of)(path) != stated:
             problems.append(f"{name} was changed after the release: its digest is not the one in the manifest")
         elif name not in parts:
             passed.append(f"{name} has the digest that the manifest states")
@@ -261,7 +265,8 @@ def _check_rows(looked: Looked, book: Codebook) -> None:
     if "parts" in looked.manifest:
         table = Path(escape(str(looked.place / PARTS))) / "part-*.parquet"
     try:
-        faults = check_table(table, replace(book, unit=None))  # ids never reach a release
+        # ids never reach a release
+        faults = check_table(table, replace(book, unit=None), report=looked.report)
         rows = sum(pyarrow.parquet.read_metadata(path).num_rows for path in looked.tables)
     except (UnderstudyError, OSError, pa.ArrowException) as reason:
         looked.problems.append(f"the table cannot be read: {reason}")

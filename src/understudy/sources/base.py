@@ -2,7 +2,7 @@
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, Protocol
@@ -24,6 +24,26 @@ Clique = Sequence[str]
 
 Report = Callable[[str, int, int], None]
 """Told the name of the step and how much of how much is done."""
+
+
+def told_by_size(paths: Sequence[Path], step: str, report: Report | None) -> Iterator[Path]:
+    """Each file; after it, how many bytes of all of them are done."""
+    if report is None:
+        yield from paths
+        return
+    sizes = [_size_of(path) for path in paths]
+    done = 0
+    for path, size in zip(paths, sizes, strict=True):
+        yield path
+        done += size
+        report(step, done, sum(sizes))
+
+
+def _size_of(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except (OSError, ValueError):  # whoever opens it says what is wrong with it
+        return 0
 
 
 def no_ids(unit: PersonUnit | None) -> DataError:

@@ -14,7 +14,7 @@ import ibis
 from understudy.codebook import Codebook, Column, Dates, Integer, Levelled, Number
 from understudy.errors import DataError
 from understudy.parameters import Whole
-from understudy.sources.base import as_codebook
+from understudy.sources.base import Report, as_codebook, told_by_size
 from understudy.sources.benches import fetched
 from understudy.sources.broken_rules import broken_rules
 from understudy.sources.check_counts import count_cells
@@ -71,7 +71,14 @@ class Fault:
         return self.kind in ("dropped orphan", "read by rule")
 
 
-def check_table(what: Any, codebook: Codebook | str | Path, *, table: str | None = None, most: int = 20) -> list[Fault]:
+def check_table(
+    what: Any,
+    codebook: Codebook | str | Path,
+    *,
+    table: str | None = None,
+    most: int = 20,
+    report: Report | None = None,
+) -> list[Fault]:
     """Every fault of a table, none left out; an empty list means that it fits its codebook.
 
     >>> import pyarrow as pa
@@ -88,17 +95,17 @@ def check_table(what: Any, codebook: Codebook | str | Path, *, table: str | None
         _, faults = check_opened(open_table(what, table, file=book.file, allow_repeats=True), book, most)
     else:
         paths, file = files_and_reading(str(what), table, book.file)
-        faults = _check_files(paths, replace(book, file=file), most)
+        faults = _check_files(paths, replace(book, file=file), most, report)
         if len(paths) > 1 and not any(fault.is_fatal for fault in faults):
             faults += _check_together(str(what), paths, book)
     return [with_sentence(fault, book) for fault in faults]
 
 
-def _check_files(paths: Sequence[Path], book: Codebook, most: int) -> list[Fault]:
+def _check_files(paths: Sequence[Path], book: Codebook, most: int, report: Report | None) -> list[Fault]:
     """File by file, so that each header and each encoding is looked at; the rows are numbered on."""
     merged: dict[tuple[FaultKind, str | None, str], Fault] = {}
     before = 0
-    for path in paths:
+    for path in told_by_size(paths, "checking rows", report):
         rows, faults = _check_file(path, book, most)
         if len(paths) > 1:
             faults = [_placed(fault, path, before) for fault in faults]
