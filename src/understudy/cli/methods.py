@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from understudy.cli import options as o
-from understudy.cli.console import table, tell
+from understudy.cli.console import note, table, tell
 from understudy.cli.shared import option
 from understudy.facade import methods as facade
 
@@ -20,6 +20,7 @@ def methods(
     json: o.Json = False,
 ) -> None:
     """List the methods, what they promise and what they need."""
+    note(facade.unusable_methods())
     if every:
         rooms = facade.method_facts()
         hint = "Use instead of an unsound one: --json, or docs/methods/index.md, says what."

@@ -19,6 +19,13 @@ def synthesis_methods() -> dict[str, type[Recipe]]:
     return METHODS
 
 
+def unusable_methods() -> list[str]:
+    """A sentence for every method that another package names and that cannot be used."""
+    from understudy.synth.registry import unusable
+
+    return unusable()
+
+
 def needed_numbers(method: str) -> dict[str, Option]:
     """Whole numbers besides the price that a method cannot do without, as its own example shows."""
     from understudy.parameters import Panel, Whole, options_of
