@@ -84,6 +84,9 @@ def test_it_is_listed_and_has_its_own_help(installed):
     assert code == 0
     listed = {method["name"]: method for method in json.loads(out)}
     assert "copies" in listed["noisy-columns"]["options"]
+    assert listed["noisy-columns"]["package"] == "noisy_columns" and listed["marginals"]["package"] is None
+    code, out, _ = understudy(installed, "methods")
+    assert code == 0 and "(from the package noisy_columns)" in " ".join(out.split())
     code, out, _ = understudy(installed, "synth", "--method", "noisy-columns", "--help")
     assert code == 0 and "--copies" in out and "--alpha" not in out
 
@@ -156,6 +159,27 @@ def test_a_taken_name_and_a_broken_entry_point_stop_nothing(installed):
     assert code == 0 and "alpha" in pegs["options"]
     code, _, err = understudy(installed, "synth", "x", "-c", "y", "-m", "broken", "-n", 1, "-o", "z")
     assert code == 2 and "'broken' of another package cannot be used" in err
+
+
+IN_THE_STUDIO = """
+from pathlib import Path
+from understudy.facade import methods
+from understudy.studio import plans
+import understudy as us
+
+assert "noisy-columns" in {one["name"] for one in plans.offered_methods()}
+book = us.datasets.discharges_codebook()
+print([methods.method_reasons(name, book, rows_about=1000) for name in ("noisy-columns", "marginals")])
+"""
+
+
+def test_the_studio_offers_it_and_says_nothing_of_it_that_it_cannot_know(installed):
+    """`tables` is the praise of `marginals`, which has an epsilon and a delta too."""
+    done = subprocess.run(
+        [sys.executable, "-c", IN_THE_STUDIO], env=installed, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "[('outside',), ('tables',)]"
 
 
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])

@@ -32,15 +32,21 @@ def methods(
             "name": cls.name,
             "route": cls.route,
             "promise": cls.facts.guarantee,
+            "package": facade.method_package(cls.name),
             "summary": cls.summary,
             "options": [field.name for field in fields(cls)],
             "facts": cls.facts,
         }
         for cls in recipes
     ]
-    rows = ((cls.name, cls.route, cls.facts.guarantee, cls.summary) for cls in recipes)
+    rows = ((cls.name, cls.route, cls.facts.guarantee, _summary(cls)) for cls in recipes)
     routes = "Route N: counts are noised once, rows are free. Route S: every drawn row costs."
     tell(document, [table(("method", "route", "promise", "what it does"), rows), routes], json=json)
+
+
+def _summary(recipe: Any) -> str:
+    package = facade.method_package(recipe.name)
+    return f"{recipe.summary} (from the package {package})" if package else str(recipe.summary)
 
 
 def _facts_table(rooms: Mapping[str, Iterable[Any]]) -> Table:
