@@ -5,6 +5,8 @@ import tomllib
 
 from copies import ROOT
 
+from understudy.evaluate.risk.scores import METRICS as RISKS
+from understudy.evaluate.utility import METRICS as UTILITY
 from understudy.version import __version__
 
 ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
@@ -35,6 +37,13 @@ def test_the_page_on_installing_has_every_extra():
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
     page = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
     assert {name for name in extras if f"| `{name}` |" not in page} == OURS_ALONE
+
+
+def test_the_page_on_evaluation_has_every_metric():
+    page = (ROOT / "docs" / "methods" / "evaluation.md").read_text(encoding="utf-8")
+    for metrics, heading in ((UTILITY, "\n## Utility\n"), (RISKS, "\n## Risk\n")):
+        table = page[page.index(heading) :].partition("\n```")[0]
+        assert len(metrics) > 10 and {name for name in metrics if f"`{name}`" not in table} == set()
 
 
 def test_the_readme_is_short_and_leads_to_things_that_are_there():

@@ -20,6 +20,8 @@ own-event = noisy_columns.unsound:OwnEvent
 opener = noisy_columns.unsound:Opener
 pegs = noisy_columns:NoisyColumns
 broken = noisy_columns:Missing
+terse = noisy_columns.unsound:Terse
+half-done = noisy_columns.unsound:HalfDone
 """
 
 
@@ -82,6 +84,9 @@ def test_it_is_listed_and_has_its_own_help(installed):
     assert code == 0
     listed = {method["name"]: method for method in json.loads(out)}
     assert "copies" in listed["noisy-columns"]["options"]
+    assert listed["noisy-columns"]["package"] == "noisy_columns" and listed["marginals"]["package"] is None
+    code, out, _ = understudy(installed, "methods")
+    assert code == 0 and "(from the package noisy_columns)" in " ".join(out.split())
     code, out, _ = understudy(installed, "synth", "--method", "noisy-columns", "--help")
     assert code == 0 and "--copies" in out and "--alpha" not in out
 
@@ -154,6 +159,58 @@ def test_a_taken_name_and_a_broken_entry_point_stop_nothing(installed):
     assert code == 0 and "alpha" in pegs["options"]
     code, _, err = understudy(installed, "synth", "x", "-c", "y", "-m", "broken", "-n", 1, "-o", "z")
     assert code == 2 and "'broken' of another package cannot be used" in err
+
+
+IN_THE_STUDIO = """
+from pathlib import Path
+from understudy.facade import methods
+from understudy.studio import plans
+import understudy as us
+
+assert "noisy-columns" in {one["name"] for one in plans.offered_methods()}
+book = us.datasets.discharges_codebook()
+print([methods.method_reasons(name, book, rows_about=1000) for name in ("noisy-columns", "marginals")])
+"""
+
+
+def test_the_studio_offers_it_and_says_nothing_of_it_that_it_cannot_know(installed):
+    """`tables` is the praise of `marginals`, which has an epsilon and a delta too."""
+    done = subprocess.run(
+        [sys.executable, "-c", IN_THE_STUDIO], env=installed, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "[('outside',), ('tables',)]"
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+def test_what_a_promise_rests_on_is_said_also_where_the_method_forgot_it(installed, table, relation):
+    """The same quote as that of a method that names it, and once only."""
+    data, book = table
+    said = {}
+    for method in ("terse", "noisy-columns"):
+        words = ("quote", data, "-c", book, "-m", method, *PRICE, "--neighbours", relation, "--json")
+        code, out, err = understudy(installed, *words)
+        assert code == 0, err
+        [entry] = json.loads(out)["entries"]
+        said[method] = entry["assumptions"]
+        assert sum("attested by test" in sentence for sentence in said[method]) == 1
+        assert ("the number of confidential records is public" in said[method]) == (relation == "replace-one")
+    assert said["terse"] == [sentence.replace("noisy-columns", "terse") for sentence in said["noisy-columns"]]
+
+
+def test_methods_says_which_method_of_a_package_cannot_be_used_and_why(installed):
+    """Its author asks there first; and one that forgot a part must not break the list for everybody else."""
+    for words in (("methods",), ("methods", "--json"), ("methods", "--all")):
+        code, out, err = understudy(installed, *words)
+        assert code == 0 and "noisy-columns" in out
+        for name, why in (
+            ("broken", "has no attribute 'Missing'"),
+            ("pegs", "its facts call it 'noisy-columns'"),
+            ("half-done", "lacks `summary`, `example`, `@dataclass(frozen=True, kw_only=True)`, `perturb`, `price`"),
+        ):
+            assert f"the method '{name}' of another package cannot be used" in err and why in err
+    code, _, err = understudy(installed, "synth", "x", "-c", "y", "-m", "half-done", "-n", 1, "-o", "z")
+    assert code == 2 and "'half-done' of another package cannot be used" in err
 
 
 def test_every_law_of_a_method_holds_for_it(installed):

@@ -17,6 +17,8 @@ from understudy.codebook import Categorical, Codebook, Integer, Role
 from understudy.errors import DataError, ParameterError, RefusalError
 from understudy.evaluate import shadows
 from understudy.evaluate.metric import Score
+from understudy.evaluate.risk import scores
+from understudy.evaluate.risk.attack import find_attacks
 from understudy.evaluate.risk.cells import Cells, joint_keys, open_cells
 from understudy.evaluate.risk.copies import closest_record, exact_copies, uniqueness
 from understudy.evaluate.risk.giomi import inference, linkability, singling_out
@@ -350,26 +352,76 @@ def discharges():
 def test_all_scores_of_a_release(discharges):
     _, real, other, holdout = discharges
     steps = []
-    scores = risk_scores(
+    found = risk_scores(
         real, other, holdout=holdout, level="full", report=lambda step, done, of: steps.append((step, done, of))
     )
-    names = [score.metric for score in scores]
+    names = [score.metric for score in found]
     assert names[:2] == ["mode_attack: disp", "mode_attack: MDC"] and len(set(names)) == len(names)
     assert {name.partition(": ")[0] for name in names} == set(METRICS) - {"mean_attack", "linkage", "membership"}
-    assert steps[-1] == ("measuring risk", len(scores), len(scores))
-    json.dumps([score.to_dict() for score in scores], allow_nan=False)
-    for score in scores:
+    assert steps[-1] == ("measuring risk", len(found), len(found))
+    json.dumps([score.to_dict() for score in found], allow_nan=False)
+    for score in found:
         metric = metric_of(score)
         assert metric.room == "risk" and metric.name == score.metric
         assert metric.lowest <= score.value <= metric.highest
         assert score.low is None or score.low <= score.value <= score.high
     quick = risk_scores(real, other, holdout=holdout)
-    assert [s.to_dict() for s in quick] == [s.to_dict() for s in scores[: len(quick)]]  # a fixed seed
+    assert [s.to_dict() for s in quick] == [s.to_dict() for s in found[: len(quick)]]  # a fixed seed
 
 
 def test_numbers_get_the_mean_attack():
-    scores = risk_scores(REAL, COPY, quasi=["q"], sensitive=["n"])
-    assert scores[0].metric == "mean_attack: n"
+    found = risk_scores(REAL, COPY, quasi=["q"], sensitive=["n"])
+    assert found[0].metric == "mean_attack: n"
+
+
+def test_guesses_stand_in_the_order_of_the_columns_and_every_column_has_each_attack_once():
+    names = [score.metric for score in risk_scores(REAL, COPY, quasi=["q"], sensitive=["n", "s"])]
+    assert names == [
+        "mean_attack: n",
+        "mode_attack: s",
+        "match_probability: n",
+        "match_probability: s",
+        "link_gain: n",
+        "link_gain: s",
+        "uniqueness",
+        "exact_copies",
+    ]
+
+
+OF_A_NEWCOMER = """
+from understudy.evaluate.metric import Metric
+from understudy.evaluate.risk.attack import attacks
+
+GUESS = Metric(name="first_level", title="The first level", room="risk", says="How many have the first level.")
+SLOW = Metric(name="slow", title="Slow", room="risk", says="Takes long.")
+
+
+@attacks(GUESS, "quasi", each=True, where=lambda scene, about: about not in scene.quasi)
+def first_level(real, synthetic, *, quasi, sensitive):
+    first = real.count([[sensitive]])[0].open().to_grid()
+    return GUESS.score(first[0] / first.sum(), note=f"{len(quasi)} known")
+
+
+@attacks(SLOW, full=True)
+def slow(real, synthetic):
+    return SLOW.score(0.5)
+"""
+
+
+def test_an_attack_is_found_by_its_file_and_changes_no_other(tmp_path, monkeypatch):
+    folder = tmp_path / "attacks_of_a_newcomer"
+    folder.mkdir()
+    (folder / "__init__.py").touch()
+    (folder / "guessing.py").write_text(OF_A_NEWCOMER)
+    monkeypatch.syspath_prepend(tmp_path)
+    before = risk_scores(REAL, COPY, quasi=["q"], sensitive=["s"])
+    found = find_attacks(folder.name, [str(folder)])
+    assert list(found) == ["first_level", "slow"]
+    monkeypatch.setattr(scores, "ATTACKS", found | scores.ATTACKS)
+    after = risk_scores(REAL, COPY, quasi=["q"], sensitive=["s"])
+    assert after[:-1] == before
+    assert after[-1] == Score(metric="first_level: s", value=3 / 6, note="1 known")
+    assert "slow" in {score.metric for score in risk_scores(REAL, COPY, quasi=["q"], level="full")}
 
 
 def test_strangers_from_the_same_population_look_the_same(discharges):

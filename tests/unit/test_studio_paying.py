@@ -548,6 +548,15 @@ def test_a_claim_that_is_not_true_is_told_with_what_to_take_instead(monkeypatch)
     assert "unsound" in methods.method_reasons("pegs", SimpleNamespace(cells=4), rows_about=10)
 
 
+def test_of_a_method_of_another_package_nothing_is_told_that_nobody_here_knows(tmp_path, monkeypatch):
+    """It has an epsilon and a delta as `marginals` has, which is no reason to praise it for the same."""
+    monkeypatch.setattr(methods, "method_package", lambda name: "their_package" if name == "sba" else None)
+    small(tmp_path)
+    told = reasons_in(Visitor(tmp_path).get("/d/small/quote"))
+    assert "their_package" in told["sba"] and "combinations" not in told["sba"]
+    assert "their_package" not in told["laplace"]
+
+
 def test_one_release_at_a_time(tmp_path, monkeypatch):
     """The next one would get the same number: neither another tab nor the back button pays for it."""
     own, visitor = small(tmp_path), Visitor(tmp_path)

@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from understudy.cli import options as o
-from understudy.cli.console import table, tell
+from understudy.cli.console import note, table, tell
 from understudy.cli.shared import option
 from understudy.facade import methods as facade
 
@@ -20,6 +20,7 @@ def methods(
     json: o.Json = False,
 ) -> None:
     """List the methods, what they promise and what they need."""
+    note(facade.unusable_methods())
     if every:
         rooms = facade.method_facts()
         hint = "Use instead of an unsound one: --json, or docs/methods/index.md, says what."
@@ -31,15 +32,21 @@ def methods(
             "name": cls.name,
             "route": cls.route,
             "promise": cls.facts.guarantee,
+            "package": facade.method_package(cls.name),
             "summary": cls.summary,
             "options": [field.name for field in fields(cls)],
             "facts": cls.facts,
         }
         for cls in recipes
     ]
-    rows = ((cls.name, cls.route, cls.facts.guarantee, cls.summary) for cls in recipes)
+    rows = ((cls.name, cls.route, cls.facts.guarantee, _summary(cls)) for cls in recipes)
     routes = "Route N: counts are noised once, rows are free. Route S: every drawn row costs."
     tell(document, [table(("method", "route", "promise", "what it does"), rows), routes], json=json)
+
+
+def _summary(recipe: Any) -> str:
+    package = facade.method_package(recipe.name)
+    return f"{recipe.summary} (from the package {package})" if package else str(recipe.summary)
 
 
 def _facts_table(rooms: Mapping[str, Iterable[Any]]) -> Table:

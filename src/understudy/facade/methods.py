@@ -19,6 +19,21 @@ def synthesis_methods() -> dict[str, type[Recipe]]:
     return METHODS
 
 
+def unusable_methods() -> list[str]:
+    """A sentence for every method that another package names and that cannot be used."""
+    from understudy.synth.registry import unusable
+
+    return unusable()
+
+
+def method_package(method: str) -> str | None:
+    """The package that a method comes from, where it is not ours."""
+    from understudy.synth.outside import package_of
+    from understudy.synth.registry import find_method
+
+    return package_of(find_method(method))
+
+
 def needed_numbers(method: str) -> dict[str, Option]:
     """Whole numbers besides the price that a method cannot do without, as its own example shows."""
     from understudy.parameters import Panel, Whole, options_of
@@ -35,13 +50,14 @@ def needed_numbers(method: str) -> dict[str, Option]:
 def method_reasons(method: str, book: Codebook, *, rows_about: int, given: Collection[str] = ()) -> tuple[str, ...]:
     """Why one would take a method for a codebook and about so many records, or would not: names of reasons.
 
-    They follow from what the class is and from its facts, so a new method has them without saying anything more.
-    ``given`` are the public numbers that were named already. Screens put words and numbers to the names.
+    They follow from what the class is and from its facts, so a new method has them without saying anything more. Of
+    a method of another package nothing is known but that. ``given`` are the public numbers that were named already.
+    Screens put words and numbers to the names.
     """
     from understudy.synth.registry import find_method
 
     recipe = find_method(method)
-    reasons = [_first_reason(recipe, book, rows_about)]
+    reasons = ["outside" if method_package(method) else _first_reason(recipe, book, rows_about)]
     if recipe.facts.sound in _CLAIMS:
         reasons.append(_CLAIMS[recipe.facts.sound])
     if any(option.has_no_value and name not in given for name, option in needed_numbers(method).items()):

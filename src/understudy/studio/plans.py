@@ -263,6 +263,7 @@ def reasons(own: Dataset, plan: Plan) -> dict[str, str]:
             "rows": f"{plan.rows:,}",
             "epsilon": f"{plan.epsilon:g}",
             "instead": one["instead"],
+            "package": methods.method_package(name),
             "numbers": ", ".join(f"“{words['number'].get(number, number)}”" for number in lacking),
         }
         found = methods.method_reasons(name, book, rows_about=plan.rows_about, given=given)

@@ -18,6 +18,7 @@ from understudy.privacy.ledger import Entry
 from understudy.privacy.secret import Secret
 from understudy.sources.base import Report, Source
 from understudy.sources.tables import CountTable
+from understudy.synth.assumed import public_size
 from understudy.synth.method_facts import synthesis_facts
 from understudy.synth.options import (
     delta_option,
@@ -28,7 +29,7 @@ from understudy.synth.options import (
     public_rows_option,
     sweeps_option,
 )
-from understudy.synth.released import Perturbed, ReleasedRecipe, public_size
+from understudy.synth.released import Perturbed, ReleasedRecipe
 
 
 def hashed_facts(

@@ -9,7 +9,8 @@ from understudy.privacy.ledger import Entry
 from understudy.privacy.secret import Secret
 from understudy.sources.base import Report, Source
 from understudy.sources.tables import CountTable
-from understudy.synth.released import Perturbed, ReleasedRecipe, public_size
+from understudy.synth.assumed import public_size
+from understudy.synth.released import Perturbed, ReleasedRecipe
 from understudy.synth.ways import Cells
 
 

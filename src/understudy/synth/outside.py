@@ -11,10 +11,13 @@ from dataclasses import replace
 from typing import Any
 
 from understudy.blocks.choosing import ParentChoice
+from understudy.codebook import Codebook
 from understudy.errors import RefusalError
 from understudy.privacy.events import Event
+from understudy.privacy.guarantees import Neighbours
 from understudy.privacy.ledger import Entry
 from understudy.privacy.secret import openings_watched
+from understudy.synth.assumed import public_size
 from understudy.synth.seeds import SeedPool
 
 OURS = "understudy"
@@ -32,13 +35,18 @@ def packages_of(recipe: Any) -> list[str]:
     return sorted({package for part in (recipe, *chosen) if (package := package_of(type(part))) is not None})
 
 
-def outside_entries(recipe: Any, entries: Sequence[Entry]) -> list[Entry]:
-    """The entries of a recipe with what must be said because of where it comes from."""
+def outside_entries(recipe: Any, book: Codebook, entries: Sequence[Entry]) -> list[Entry]:
+    """The entries of a recipe with what must be said because of where it comes from.
+
+    What the promise takes for granted about the columns is said here where the method forgot it: whoever reads the
+    statement must accept it, whatever its author knew.
+    """
     packages = packages_of(recipe)
     if not packages:
         return list(entries)
     events = [event for entry in entries for event in _parts(entry.event)]
     foreign = [event for event in events if package_of(type(event)) not in (None, *recipe.trust)]
+    entries = _resting(recipe, book, entries)
     said = tuple(_said(recipe, package) for package in packages)
     entries = [replace(entry, assumptions=(*entry.assumptions, *said)) for entry in entries]
     if foreign:
@@ -46,6 +54,18 @@ def outside_entries(recipe: Any, entries: Sequence[Entry]) -> list[Entry]:
         owners = ", ".join(sorted({repr(package_of(type(event))) for event in foreign}))
         entries.append(unchecked(recipe, reads=named, why=f"the package {owners} prices {named} itself"))
     return entries
+
+
+def _resting(recipe: Any, book: Codebook, entries: Sequence[Entry]) -> list[Entry]:
+    """The first entry that has a price takes what no entry says."""
+    neighbours = getattr(recipe, "neighbours", Neighbours.ADD_REMOVE)
+    known = {sentence for entry in entries for sentence in entry.assumptions}
+    lacking = tuple(sentence for sentence in public_size(book, neighbours) if sentence not in known)
+    priced = next((place for place, entry in enumerate(entries) if entry.guarantee.is_formal), None)
+    return [
+        replace(entry, assumptions=(*lacking, *entry.assumptions)) if place == priced else entry
+        for place, entry in enumerate(entries)
+    ]
 
 
 def _said(recipe: Any, package: str) -> str:

@@ -235,7 +235,7 @@ class Recipe(Declared, ABC):
     def own_ledger(self, book: Codebook, rows: int, *, secure: bool = True) -> Ledger:
         """Every line that a release of ``rows`` rows pays for; reads nothing but the codebook."""
         recipe = of_people(self, book)
-        records = [*outside_entries(recipe, recipe.price(book, rows)), *detail_entries(recipe, book)]
+        records = [*outside_entries(recipe, book, recipe.price(book, rows)), *detail_entries(recipe, book)]
         records += certificate_entries(recipe, book, records)
         priced = person_entries(records, book)
         counted = people_entries(recipe, book)

@@ -33,8 +33,18 @@ def _foreign_methods() -> Iterator[type[Recipe]]:
             BROKEN[entry.name] = f"{entry.value} is no Recipe with facts"
         elif cls.name != entry.name:
             BROKEN[entry.name] = f"its facts call it {cls.name!r}"
+        elif lacking := _lacking(cls):
+            BROKEN[entry.name] = f"{entry.value} lacks {', '.join(lacking)}"
         else:
             yield cls
+
+
+def _lacking(cls: type[Recipe]) -> list[str]:
+    """What every list of methods and every command asks of a method: without it they would all fail, not this one."""
+    absent = [f"`{name}`" for name in ("summary", "example") if not hasattr(cls, name)]
+    if "__dataclass_fields__" not in vars(cls):
+        absent.append("`@dataclass(frozen=True, kw_only=True)`")
+    return absent + [f"`{name}`" for name in sorted(getattr(cls, "__abstractmethods__", ()))]
 
 
 BROKEN: dict[str, str] = {}
@@ -59,10 +69,17 @@ METHODS: dict[str, type[Recipe]] = _find_methods()
 def find_method(name: str) -> type[Recipe]:
     """The recipe called ``name``; a slip of the pen gets a suggestion."""
     if name in BROKEN and name not in METHODS:
-        raise ParameterError(
-            f"the method {name!r} of another package cannot be used ({BROKEN[name]}); mend the package."
-        )
+        raise ParameterError(_unusable(name))
     return find_declared(METHODS, name, hint="List them with `understudy methods`.")
+
+
+def unusable() -> list[str]:
+    """A sentence for every entry point that names no usable method."""
+    return [_unusable(name) for name in sorted(BROKEN)]
+
+
+def _unusable(name: str) -> str:
+    return f"the method {name!r} of another package cannot be used ({BROKEN[name]}); mend the package."
 
 
 def make_recipe(name: str, **options: Any) -> Recipe:

@@ -11,11 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from understudy.codebook import Codebook
 from understudy.codebook.where import Where
 from understudy.errors import RefusalError
 from understudy.mechanisms.stream import Stream
-from understudy.privacy.guarantees import Neighbours
 from understudy.privacy.ledger import Entry, Ledger
 from understudy.privacy.provenance import Provenance
 from understudy.release import Release
@@ -23,6 +21,7 @@ from understudy.release.folders import check_file
 from understudy.release.making import PaidOnce
 from understudy.sources.base import Report, Source
 from understudy.sources.tables import CountTable
+from understudy.synth.assumed import public_size as public_size  # noqa: PLC0414 - methods of other packages take it from here
 from understudy.synth.drawers import ModelDrawer
 from understudy.synth.measurements import attached
 from understudy.synth.model_file import write_model
@@ -141,10 +140,3 @@ def refuse_model_of(provenance: Provenance) -> None:
             f"the input is {provenance.called}, whose manifest must go with every file drawn "
             "from it; a model would lose it. Draw all the rows you need now, without a model."
         )
-
-
-def public_size(book: Codebook, neighbours: Neighbours) -> tuple[str, ...]:
-    """What a priced table takes as public knowledge."""
-    if neighbours is Neighbours.REPLACE:
-        return (*book.assumptions, "the number of confidential records is public")
-    return book.assumptions

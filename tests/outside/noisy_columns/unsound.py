@@ -9,7 +9,7 @@ from understudy.privacy.events import Event
 from understudy.privacy.guarantees import Guarantee, Neighbours, PureDP
 from understudy.privacy.ledger import Entry
 from understudy.synth.method_facts import synthesis_facts
-from understudy.synth.released import Perturbed
+from understudy.synth.released import Perturbed, ReleasedRecipe
 
 
 def _facts(name):
@@ -68,3 +68,20 @@ class Opener(NoisyColumns):
         exact = source.count([source.codebook.names])[0].open()
         assert exact is not None
         return super().perturb(source, stream, report)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Terse(NoisyColumns):
+    """Says nothing of what its price rests on."""
+
+    facts = _facts("terse")
+    summary = "says little"
+
+    def price(self, book, rows):
+        return [Entry(stage="tables", reads="one-way tables", event=self.event(book))]
+
+
+class HalfDone(ReleasedRecipe):
+    """What somebody has on the first evening."""
+
+    facts = _facts("half-done")

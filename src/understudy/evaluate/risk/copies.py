@@ -6,6 +6,7 @@ import numpy as np
 
 from understudy.errors import ParameterError
 from understudy.evaluate.metric import Metric, Score
+from understudy.evaluate.risk.attack import attacks
 from understudy.evaluate.risk.cells import Cells, check_tables, group_sums, joint_keys, lookup, open_cells
 from understudy.evaluate.risk.intervals import wilson
 from understudy.evaluate.risk.neighbours import nearest, scale_of
@@ -33,6 +34,7 @@ CLOSEST_RECORD = Metric(
 )
 
 
+@attacks(UNIQUENESS, "columns", "stream", where=lambda scene, about: bool(scene.quasi), place=40)
 def uniqueness(real: Source, synthetic: Source, *, columns: Sequence[str], stream: Stream | None = None) -> Score:
     """Unique records of the synthetic table, of the real one and of a bootstrap (dissertation figure 3.12c).
 
@@ -85,6 +87,7 @@ def copied(records: Cells, table: Cells, *, lone: bool = False) -> int:
     return int(records.counts[hit].sum())
 
 
+@attacks(EXACT_COPIES, "holdout", place=50)
 def exact_copies(real: Source, synthetic: Source, *, holdout: Source | None = None) -> Score:
     """The share, beside how many records of people who were not in the data would be "copies" by chance."""
     check_tables(real, synthetic, holdout)
@@ -103,6 +106,7 @@ def exact_copies(real: Source, synthetic: Source, *, holdout: Source | None = No
     return EXACT_COPIES.score(rate, lines, note=note)
 
 
+@attacks(CLOSEST_RECORD, "holdout", "stream", full=True, place=70)
 def closest_record(
     real: Source,
     synthetic: Source,

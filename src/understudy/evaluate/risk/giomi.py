@@ -12,6 +12,7 @@ import numpy.typing as npt
 from understudy.compiled import kernel
 from understudy.errors import ParameterError
 from understudy.evaluate.metric import Metric, Score
+from understudy.evaluate.risk.attack import attacks
 from understudy.evaluate.risk.cells import Cells, Floats, Ints, check_tables, open_cells
 from understudy.evaluate.risk.intervals import Rate, residual, wilson
 from understudy.evaluate.risk.neighbours import nearest, scale_of
@@ -41,6 +42,7 @@ _LEAST_COLUMNS, _MOST_COLUMNS = 3, 8
 _ANY, _SAME, _UP, _DOWN = 0, 1, 2, 3
 
 
+@attacks(SINGLING_OUT, "holdout", "stream", full=True, place=80)
 def singling_out(
     real: Source,
     synthetic: Source,
@@ -146,6 +148,14 @@ def _fit(values: Ints, tests: Ints, codes: Ints, counts: Ints, unordered: Ints, 
         numbers[guess] = min(total, 2)
 
 
+@attacks(
+    LINKABILITY,
+    "holdout",
+    "stream",
+    full=True,
+    where=lambda scene, about: len(scene.book.names) > 1,
+    place=90,
+)
 def linkability(
     real: Source,
     synthetic: Source,
@@ -197,6 +207,15 @@ def _look_up(people: Cells, half: Sequence[str], records: Ints, order: Ints, sou
     return order[places]
 
 
+@attacks(
+    INFERENCE,
+    "holdout",
+    "stream",
+    each=True,
+    full=True,
+    where=lambda scene, about: len(scene.book.names) > 1,
+    place=100,
+)
 def inference(
     real: Source,
     synthetic: Source,

@@ -11,6 +11,7 @@ import numpy as np
 from understudy.codebook.numbers import Number
 from understudy.errors import DataError, ParameterError
 from understudy.evaluate.metric import Metric, Score
+from understudy.evaluate.risk.attack import attacks
 from understudy.evaluate.risk.cells import Cells, Floats, Ints, check_tables, group_sums, joint_keys, lookup, open_cells
 from understudy.evaluate.risk.intervals import Z95, Rate, wilson
 from understudy.evaluate.values import values_of
@@ -34,6 +35,15 @@ MEAN_ATTACK = Metric(
 )
 
 
+@attacks(
+    MODE_ATTACK,
+    "quasi",
+    "holdout",
+    "stream",
+    each=True,
+    where=lambda scene, about: not isinstance(scene.book.column(about), Number),
+    place=10,
+)
 def mode_attack(
     real: Source,
     synthetic: Source,
@@ -110,6 +120,15 @@ def _chance(theirs: Ints, guide: Cells, ours: Ints, answers: Ints, size: int) ->
     return lookup(ours * size + answers, cells, np.where(counts == top, 1 / ties, 0.0), default=0.0)
 
 
+@attacks(
+    MEAN_ATTACK,
+    "quasi",
+    "holdout",
+    "stream",
+    each=True,
+    where=lambda scene, about: isinstance(scene.book.column(about), Number),
+    place=10,
+)
 def mean_attack(
     real: Source,
     synthetic: Source,

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from understudy.errors import DataError, ParameterError
 from understudy.evaluate.checks import check_column
 from understudy.evaluate.metric import Metric, Score
+from understudy.evaluate.risk.attack import attacks
 from understudy.evaluate.risk.cells import Cells, Floats, check_tables, group_sums, joint_keys, lookup, open_cells
 from understudy.evaluate.risk.intervals import wilson
 from understudy.sources.base import Source
@@ -43,8 +44,14 @@ def match_counts(people: Cells, guide: Cells, quasi: Sequence[str]) -> tuple[Flo
     return fitting, lookup(ours, *group_sums(theirs, guide.counts), default=0.0)
 
 
+@attacks(MATCH_PROBABILITY, "quasi", "holdout", each=True, where=lambda scene, about: bool(scene.quasi), place=20)
 def match_probability(
-    real: Source, synthetic: Source, *, quasi: Sequence[str], sensitive: Sequence[str], holdout: Source | None = None
+    real: Source,
+    synthetic: Source,
+    *,
+    quasi: Sequence[str],
+    sensitive: str | Sequence[str],
+    holdout: Source | None = None,
 ) -> Score:
     """How likely a synthetic record picked by its quasi-identifiers is right about a person.
 
@@ -53,11 +60,12 @@ def match_probability(
     no record is the person's own, so "right" means that the sensitive values agree. The breakdown has the maximum, and
     Reiter's true and false match rates.
     """
-    columns = tuple(dict.fromkeys((*quasi, *sensitive)))
+    secret = (sensitive,) if isinstance(sensitive, str) else sensitive
+    columns = tuple(dict.fromkeys((*quasi, *secret)))
     if not quasi or len(columns) == len(set(quasi)):
         raise ParameterError(
             f"the quasi-identifiers are {', '.join(quasi) or 'none'} and the sensitive columns "
-            f"{', '.join(sensitive) or 'none'}; name at least one of each that the other does not hold."
+            f"{', '.join(secret) or 'none'}; name at least one of each that the other does not hold."
         )
     check_tables(real, synthetic, holdout, columns=columns)
     people, copy = open_cells(real, columns), open_cells(synthetic, columns)
@@ -114,6 +122,14 @@ def _chances(people: Cells, guide: Cells, columns: Sequence[str], known: Sequenc
     return match_counts(part, whole, known)
 
 
+@attacks(
+    LINK_GAIN,
+    "quasi",
+    each=True,
+    remembered=False,
+    where=lambda scene, about: bool(scene.quasi and {*scene.book.names} - {*scene.quasi, about}),
+    place=30,
+)
 def link_gain(
     real: Source, synthetic: Source, *, quasi: Sequence[str], sensitive: str, linked: Sequence[str] | None = None
 ) -> Score:
@@ -149,6 +165,7 @@ def link_gain(
     )
 
 
+@attacks(LINKAGE, "external", "quasi", "sensitive", where=lambda scene, about: scene.external is not None, place=60)
 def linkage(
     real: Source, synthetic: Source, external: Source, *, quasi: Sequence[str], sensitive: Sequence[str]
 ) -> Score:

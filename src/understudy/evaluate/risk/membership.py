@@ -17,6 +17,7 @@ from understudy.codebook import Codebook, Column
 from understudy.errors import RefusalError, UnderstudyError
 from understudy.evaluate.checks import count_rows
 from understudy.evaluate.metric import Metric, Score
+from understudy.evaluate.risk.attack import attacks
 from understudy.evaluate.risk.cells import Ints, open_cells
 from understudy.evaluate.risk.intervals import wilson
 from understudy.evaluate.shadows import repeated
@@ -133,6 +134,20 @@ class Shadows:
             )
         except UnderstudyError as reason:
             return MEMBERSHIP.undefined(f"Not tried: {reason}")
+
+
+@attacks(
+    MEMBERSHIP,
+    "shadows",
+    "stream",
+    "report",
+    full=True,
+    where=lambda scene, about: scene.shadows is not None,
+    place=110,
+)
+def rerun(real: Source, synthetic: Source, *, shadows: Shadows, stream: Stream, report: Report | None = None) -> Score:
+    """Shadow models of the method that the caller names."""
+    return shadows.attack(real, synthetic, stream=stream, report=report)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -5,13 +5,13 @@ from dataclasses import replace
 from functools import partial
 
 from understudy.codebook.columns import Role
-from understudy.codebook.numbers import Number
 from understudy.errors import ParameterError
+from understudy.evaluate import risk
 from understudy.evaluate.checks import check_rows
 from understudy.evaluate.holdout import check_holdout
 from understudy.evaluate.metric import Metric, Score
 from understudy.evaluate.remembered import Remembered
-from understudy.evaluate.risk import copies, giomi, guesses, linking, membership
+from understudy.evaluate.risk.attack import Attack, Scene, find_attacks
 from understudy.evaluate.risk.cells import check_tables
 from understudy.evaluate.risk.membership import Shadows
 from understudy.mechanisms.stream import Stream
@@ -19,12 +19,10 @@ from understudy.parameters import OneOf
 from understudy.sources.base import Report, Source
 
 LEVELS = OneOf(("quick", "full"))
-METRICS: dict[str, Metric] = {
-    value.name: value
-    for module in (guesses, linking, copies, giomi, membership)
-    for value in vars(module).values()
-    if isinstance(value, Metric)
-}
+ATTACKS: dict[str, Attack] = find_attacks("understudy.evaluate.risk", risk.__path__)
+"""Every attack by the name of its metric, in the order of a report."""
+METRICS: dict[str, Metric] = {name: attack.metric for name, attack in ATTACKS.items()}
+"""What each of them says."""
 
 
 def metric_of(score: Score) -> Metric:
@@ -65,42 +63,38 @@ def risk_scores(
         check_holdout(real, holdout)
     truth, copy = Remembered(real), Remembered(synthetic)
     others = None if holdout is None else Remembered(holdout)
-    seed, names = stream or Stream.seeded(0), set(real.codebook.names)
-    steps: list[tuple[str, Callable[[], Score]]] = []
-
-    def add(attack: Callable[..., Score], *tables: Source, about: str = "", **choices: object) -> None:
-        steps.append((about, partial(attack, *tables, **choices)))
-
-    for name in wanted:
-        guess = guesses.mean_attack if isinstance(real.codebook.column(name), Number) else guesses.mode_attack
-        add(guess, truth, copy, about=name, quasi=known, sensitive=name, holdout=others, stream=seed.spawn())
-    if known:
-        for name in wanted:
-            add(linking.match_probability, truth, copy, about=name, quasi=known, sensitive=[name], holdout=others)
-        for name in wanted:
-            if names - {*known, name}:  # its tables are large and nobody asks for them again: not remembered
-                add(linking.link_gain, real, synthetic, about=name, quasi=known, sensitive=name)
-        add(copies.uniqueness, truth, copy, columns=known, stream=seed.spawn())
-    add(copies.exact_copies, truth, copy, holdout=others)
-    if external is not None:
-        add(linking.linkage, truth, copy, external, quasi=known, sensitive=wanted)
-    if level == "full":
-        add(copies.closest_record, truth, copy, holdout=others, stream=seed.spawn())
-        add(giomi.singling_out, truth, copy, holdout=others, stream=seed.spawn())
-        if len(names) > 1:
-            add(giomi.linkability, truth, copy, holdout=others, stream=seed.spawn())
-            for name in wanted:
-                add(giomi.inference, truth, copy, about=name, sensitive=name, holdout=others, stream=seed.spawn())
-        if shadows is not None:
-            add(shadows.attack, truth, copy, stream=seed.spawn(), report=report)
+    scene = Scene(
+        book=real.codebook,
+        quasi=known,
+        sensitive=wanted,
+        holdout=others,
+        external=external,
+        shadows=shadows,
+        report=report,
+    )
+    seed = stream or Stream.seeded(0)
+    steps: list[Callable[[], Score]] = []
+    for attack, about in _asked(scene, is_full=level == "full"):
+        tables = (truth, copy) if attack.remembered else (real, synthetic)
+        steps.append(partial(attack, *tables, scene, about, seed.spawn() if "stream" in attack.told else None))
     return _carried_out(steps, report)
 
 
-def _carried_out(steps: Sequence[tuple[str, Callable[[], Score]]], report: Report | None) -> list[Score]:
+def _asked(scene: Scene, *, is_full: bool) -> list[tuple[Attack, str]]:
+    """Attacks with what they are about, as a report shows them; those of one place are together for each column."""
+    asked = [
+        (attack.place, scene.sensitive.index(about) if about else 0, name, attack, about)
+        for name, attack in ATTACKS.items()
+        if is_full or not attack.full
+        for about in attack.abouts(scene)
+    ]
+    return [(attack, about) for _, _, _, attack, about in sorted(asked, key=lambda one: one[:3])]
+
+
+def _carried_out(steps: Sequence[Callable[[], Score]], report: Report | None) -> list[Score]:
     scores = []
-    for done, (about, attack) in enumerate(steps, start=1):
-        score = attack()
-        scores.append(replace(score, metric=f"{score.metric}: {about}") if about else score)
+    for done, attack in enumerate(steps, start=1):
+        scores.append(attack())
         if report:
             report("measuring risk", done, len(steps))
     return scores

@@ -9,13 +9,12 @@ A new metric is one file in this folder; nothing lists it::
 """
 
 import inspect
-import pkgutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import import_module
 from typing import Literal, TypeVar
 
+from understudy.evaluate.declared import find_declared
 from understudy.evaluate.metric import Metric, Score
 from understudy.sources.base import Clique, Source
 
@@ -84,11 +83,5 @@ def measures(
 
 def find_measures(package: str, paths: Sequence[str]) -> dict[str, Measure]:
     """Every measure of the modules of a package, by name, in the order of a report."""
-
-    def declared() -> Iterator[Measure]:
-        for module in pkgutil.iter_modules(paths, f"{package}."):
-            for value in vars(import_module(module.name)).values():
-                if isinstance(measure := getattr(value, "measure", None), Measure):
-                    yield measure
-
-    return {one.metric.name: one for one in sorted(declared(), key=lambda one: (one.place, one.metric.name))}
+    found = find_declared(package, paths, "measure", Measure)
+    return {one.metric.name: one for one in sorted(found, key=lambda one: (one.place, one.metric.name))}

@@ -36,6 +36,7 @@ from understudy.privacy.secret import Secret
 from understudy.samplers.agreeing import draw_agreeing
 from understudy.sources.base import Report, Source
 from understudy.sources.tables import CountTable
+from understudy.synth.assumed import public_size
 from understudy.synth.measurements import measurements_table
 from understudy.synth.method_facts import synthesis_facts
 from understudy.synth.options import (
@@ -45,7 +46,7 @@ from understudy.synth.options import (
     measurements_option,
     neighbours_option,
 )
-from understudy.synth.released import Perturbed, ReleasedRecipe, public_size
+from understudy.synth.released import Perturbed, ReleasedRecipe
 from understudy.synth.ways import Agreeing
 
 Values = npt.NDArray[np.float64]

@@ -27,9 +27,10 @@ from understudy.privacy.guarantees import Neighbours
 from understudy.privacy.ledger import Entry
 from understudy.sources.base import Report, Source
 from understudy.sources.tables import DENSE_LIMIT
+from understudy.synth.assumed import public_size
 from understudy.synth.method_facts import synthesis_facts
 from understudy.synth.options import epsilon_option, neighbours_option, parent_count_option, public_rows_option
-from understudy.synth.released import Perturbed, ReleasedRecipe, public_size
+from understudy.synth.released import Perturbed, ReleasedRecipe
 from understudy.synth.ways import Network
 
 _MOST_CANDIDATES = 4_000
