@@ -141,3 +141,39 @@ def test_names_of_spark_are_quoted(spark):
         with pytest.raises(UnderstudyError):
             counted(spark, NAMES, table=name)
     assert spark.table("victims").count() == 3
+
+
+@pytest.mark.java
+@pytest.mark.long
+def test_schemas_of_spark_are_quoted(spark, tmp_path, monkeypatch):
+    """Spark's own catalog knows letters, digits and _ alone; a server's, here the Derby that Spark brings, any name."""
+    monkeypatch.chdir(tmp_path)  # Derby writes a log
+    kind = "org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog"
+    where = {"": kind, ".url": "jdbc:derby:memory:hostile;create=true",
+             ".driver": "org.apache.derby.iapi.jdbc.AutoloadedDriver"}  # fmt: skip
+    for option, value in where.items():
+        spark.conf.set(f"spark.sql.catalog.server{option}", value)
+
+    def fill(address: str, frame: Any) -> None:
+        spark.sql(f"CREATE TABLE {address} (a STRING)")
+        frame.writeTo(address).append()
+
+    values = table_of(("a",))["a"].to_pylist()
+    spark.sql("CREATE NAMESPACE server.KEPT")
+    fill("server.KEPT.victims", spark.createDataFrame([("x",), ("y",), ("z",)], "a STRING"))
+    rows = spark.createDataFrame([(value,) for value in values], "a STRING")
+    # Spark refuses to make a schema with its own quotes; what has a slash is a path
+    names = [name for name in NAMES if not set("`/") & set(name)]
+    assert len(names) > 12
+    for name in names:
+        spark.sql(f"CREATE NAMESPACE server.`{name}`")
+        fill(f"server.`{name}`.`{name}`", rows)
+        assert counted(spark, ("a",), table=f"server.`{name}`.`{name}`") == expected(("a",)), name
+        bare = [] if name.isidentifier() else [f"server.{name}.{name}"]
+        for refused in (*bare, f"server.`{name}.victims", f"`{name}`.victims"):
+            with pytest.raises(UnderstudyError):
+                counted(spark, ("a",), table=refused)
+    for name in NAMES:
+        with pytest.raises(UnderstudyError):
+            counted(spark, ("a",), table=f"server.`{name.replace('`', '``')}; --`.victims")
+    assert spark.table("server.KEPT.victims").count() == 3

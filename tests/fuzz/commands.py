@@ -46,7 +46,7 @@ def commands(place: Path) -> list[Target]:
             for other in release.iterdir():
                 if not (folder / other.name).exists() and other.name not in ("notice.json", "signature.json"):
                     shutil.copy(other, folder / other.name)
-            call(folder, *(str(folder) if word == "@" else word for word in given))
+            call(folder, *(str(folder) + word[1:] if word[:1] == "@" else word for word in given))
 
         return load
 
@@ -86,6 +86,9 @@ def commands(place: Path) -> list[Target]:
         target("recipe", manifest, json, in_release("recipe", "@"), "recipe/manifest.json"),
         target("passport", manifest, json, in_release("passport", "@", "--out", "."), "passport/manifest.json"),
         target("evaluate", table, of_bytes, in_release("evaluate", data, "@", "-c", book), "looked/synthetic.parquet"),
+        target("evaluate beside a manifest", manifest, json,
+               in_release("evaluate", data, "@/synthetic.parquet", "-c", book, "--risk", "none", "-o", "made"),
+               "beside/manifest.json"),
         target("keys list", (place / "service.db").read_bytes(), of_bytes, _keys(place / "service.db.secret"),
                "fuzzed.db"),
     ]  # fmt: skip

@@ -280,6 +280,8 @@ def _other_folders(place: Path) -> list[Target]:
         target("manifest of flows", earlier / "flows", read_release, 3),
         target("manifest to infer from", earlier / "marginals", open_release, 20),
         target("reported manifest", earlier / "laplace", lambda folder: find_release(str(folder)), 6),
+        target("reported manifest beside a file", earlier / "laplace",
+               lambda folder: find_release(str(folder / "synthetic.parquet")), 6),
         target("reported linked manifest", earlier / "linked", lambda folder: linked_facts(folder, ()), 30),
         target("manifest of an answer", place / "answer", read_answer, 30),
         Target("hierarchy", b"F,person,*\nM,person,*\n?,?,*\n", mixed(of_lines),

@@ -75,14 +75,17 @@ def synth(
     recipe: o.OptionsFile = None,
     account: o.Account = None,
     csv: Annotated[bool, option("Write synthetic.csv too.", "--csv")] = False,
+    formats: o.Formats = None,
     seed: o.Seed = None,
     json: o.Json = False,
 ) -> None:
     """Make one synthetic table of commutes: one row per synthetic worker, with manifest and places."""
     words = chosen_options(context, recipe)
     with progress(quiet=json) as report:
-        made = commutes.commute(flows, out=output, account=account, csv=csv, seed=seed, report=report, **words)
-    tell_release(made, output, csv=False, json=json)
+        made = commutes.commute(
+            flows, out=output, account=account, csv=csv, formats=formats or (), seed=seed, report=report, **words
+        )
+    tell_release(made, output, csv=csv or "csv" in (formats or ()), json=json)
 
 
 @app.command(cls=FlowCommand)

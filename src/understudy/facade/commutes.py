@@ -59,6 +59,7 @@ def commute(
     *,
     out: str | Path | None = None,
     csv: bool = False,
+    formats: str | Sequence[str] = (),
     account: Account | str | Path | None = None,
     seed: int | None = None,
     report: Report | None = None,
@@ -79,6 +80,8 @@ def commute(
         New folder for the release; without it nothing is written.
     csv
         Write ``synthetic.csv`` too.
+    formats
+        Write the table too as ``xlsx``, ``sav``, ``dta``, ``csv`` or ``guarded.csv``, or several of them.
     account
         Charged before anything is drawn.
     **options
@@ -94,9 +97,11 @@ def commute(
         One row per synthetic worker.
     """
     from understudy.commute.jobs import synthesize_commutes
+    from understudy.release.formats import chosen_formats
 
+    formats = chosen_formats(formats, csv=csv)
     recipe, given = _recipe_and_input(flows, account, {"epsilon": epsilon, "certificate": certificate, **options})
-    return synthesize_commutes(recipe, given, out=out, formats=("csv",) if csv else (), seed=seed, report=report)
+    return synthesize_commutes(recipe, given, out=out, formats=formats, seed=seed, report=report)
 
 
 def quote_commute(

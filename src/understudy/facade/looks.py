@@ -92,6 +92,8 @@ def evaluate(
     """
     from understudy.evaluate.board import read_board
     from understudy.evaluate.report.make import evaluate as make_report
+    from understudy.evaluate.report.make import named
+    from understudy.evaluate.report.release_facts import find_release
     from understudy.evaluate.worksheet import check_worksheet_target, write_worksheet
     from understudy.privacy.account import remember_look
     from understudy.release import Release
@@ -102,11 +104,16 @@ def evaluate(
     made = synthetic.table if isinstance(synthetic, Release) else synthetic
     shown = synthetic if isinstance(synthetic, str | Path) else "a table in memory"
     limits = read_board(board) if isinstance(board, str | Path) else board
+    known = book_about(synthetic, book)
+    # a release that is refused is read before the account hears of a look at the confidential table
+    place, stated = find_release(str(made)) if isinstance(made, str | Path) else (made, None)
     remember_look(account, f"evaluation of {shown}")
     findings = make_report(
         real,
-        made,
-        book_about(synthetic, book),
+        place,
+        known,
+        release=stated,
+        label=named(made),
         out=None if out is None else Path(out),
         risk=risk,
         holdout=holdout,

@@ -148,24 +148,42 @@ def _beside(path: _Place, read: Callable[[_Place], bytes]) -> tuple[str, str, st
     return "", "", path.name
 
 
-def _of_content(path: Path, kind: str, text: str, name: str) -> Provenance:
+@loader("the table", remedy="copy it again from its source.", error=DataError, quotes=False)
+def is_listed_beside(path: Path) -> bool:
+    """Whether the manifest of a release that lies in the same folder lists this file; a damaged one is refused."""
+    if not (path.parent / _MANIFEST).is_file():
+        return False
+    kind, text, name = _beside(path, _text_of)
+    _, listed = _listed(path, kind, text)
+    return listed is not None and name in listed
+
+
+def _listed(path: Path, kind: str, text: str) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """The manifest beside a file, and the files that it lists where it is one of ours."""
     try:
         manifest = json.loads(text) if text else {}
-    except ValueError:
+    except (ValueError, RecursionError):
         if '"release"' in text and '"statement"' in text:  # a damaged manifest of ours is no absent one
             raise DataError(
                 f"the manifest beside {path.name!r} is cut short or damaged, so that nobody knows what the table "
                 "promises. Take the release as it was published."
             ) from None
         manifest = {}
-    ours = isinstance(manifest, dict) and {"release", "ledger"} <= set(manifest)
-    listed = manifest.get("files") if ours or (kind == _RECONSTRUCTION and isinstance(manifest, dict)) else None
+    if not isinstance(manifest, dict):
+        return {}, None
+    ours = {"release", "ledger"} <= set(manifest)
+    listed = manifest.get("files") if ours or kind == _RECONSTRUCTION else None
     if ours and not isinstance(listed, dict):
         raise DataError(
             f"the manifest beside {path.name!r} does not list its files, so that nobody knows whether it speaks of "
             "this table. Take the release as it was published."
         )
-    if isinstance(listed, dict):
+    return manifest, listed if isinstance(listed, dict) else None
+
+
+def _of_content(path: Path, kind: str, text: str, name: str) -> Provenance:
+    manifest, listed = _listed(path, kind, text)
+    if listed is not None:
         digest = "sha256:" + digest_of_content(path)
         if name in listed and digest != listed[name]:
             raise DataError(

@@ -10,7 +10,7 @@ from understudy.evaluate.board import Board
 from understudy.evaluate.report.findings import Findings
 from understudy.evaluate.report.gather import Honest, gather
 from understudy.evaluate.report.page import report_page
-from understudy.evaluate.report.release_facts import ReleaseFacts, find_release
+from understudy.evaluate.report.release_facts import ReleaseFacts
 from understudy.evaluate.risk.membership import SHADOW_RUNS, Shadows
 from understudy.pages.write import check_page_target, write_page
 from understudy.sources import open_source
@@ -25,6 +25,8 @@ def evaluate(
     synthetic: Any,
     book: Codebook,
     *,
+    release: ReleaseFacts | None,
+    label: str,
     out: Path | None,
     risk: str,
     holdout: Any = None,
@@ -42,9 +44,10 @@ def evaluate(
 ) -> Findings:
     """Measure a synthetic table against the confidential one; with ``out`` write the page. Both are confidential.
 
-    ``synthetic`` may be the folder of a release; its statement then opens the page. ``external`` is a file about known
-    people that an intruder holds: linkage is tried with the quasi-identifiers it has. With ``risk="full"`` a membership
-    attack reruns the method, which a release names itself; ``recipe`` names it otherwise (see :func:`load_recipe`).
+    ``release`` is what the release of ``synthetic`` says (:func:`find_release`), which opens the page, and ``label``
+    its name there. ``external`` is a file about known people that an intruder holds: linkage is tried with the
+    quasi-identifiers it has. With ``risk="full"`` a membership attack reruns the method, which a release names itself;
+    ``recipe`` names it otherwise (see :func:`load_recipe`).
     ``board`` has the limits that verdicts are held against; ``honest`` is for models (see :func:`gather`).
     """
     if risk != "full" and (recipe is not None or shadow_runs is not None):
@@ -54,9 +57,6 @@ def evaluate(
         SHADOW_RUNS.check("shadow_runs", shadow_runs)
     if out is not None:
         check_page_target(out)
-    label, release = named(synthetic), None
-    if isinstance(synthetic, str | Path):
-        synthetic, release = find_release(str(synthetic))
     findings = gather(
         open_source(real, book, unknown=unknown, table=table),
         open_source(synthetic, book, unknown=unknown),

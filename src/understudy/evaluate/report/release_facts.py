@@ -14,6 +14,7 @@ from understudy.release.reading import made_of, read_manifest_file
 from understudy.release.release import ANONYMIZED, MANIFEST, TABLE_NAMES
 from understudy.release.verify import verify_release
 from understudy.release.workshop import PARTS
+from understudy.sources.inputs import is_listed_beside
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,13 +56,7 @@ def find_release(address: str) -> tuple[str, ReleaseFacts | None]:
     if place.is_dir():
         facts = _facts(place)
         return facts.table, facts
-    if place.is_file() and (place.parent / MANIFEST).is_file():
-        try:
-            listed = json.loads((place.parent / MANIFEST).read_text(encoding="utf-8")).get("files", {})
-            return address, _facts(place.parent) if place.name in listed else None
-        except (ReleaseError, OSError, ValueError, AttributeError):
-            return address, None  # the manifest of something else lies beside the file
-    return address, None
+    return address, _facts(place.parent) if place.is_file() and is_listed_beside(place) else None
 
 
 def table_of(folder: Path, manifest: dict[str, Any]) -> str:
