@@ -15,6 +15,7 @@ from understudy.mechanisms.dirichlet import (
     DirichletResetBlocks,
     draw_epsilon,
     draw_renyi,
+    rational_alpha,
     smallest_alpha,
 )
 from understudy.mechanisms.discrete_gaussian import gaussian_delta
@@ -98,6 +99,44 @@ def test_the_smallest_alpha_meets_its_target_and_one_below_does_not(target):
     assert 1e-6 <= smallest_alpha(lambda _alpha: 0.0, target) <= 1.001e-6
     with pytest.raises(RefusalError, match="no alpha"):
         smallest_alpha(lambda _alpha: 1e9, target)
+
+
+def bisected(price, target):
+    """The alpha that releases have stated since version 0.1.0."""
+    low, high = math.log(1e-6), math.log(1e9)
+    while high - low >= 1e-6:
+        middle = (low + high) / 2
+        low, high = (low, middle) if price(rational_alpha(math.exp(middle))) <= target else (middle, high)
+    return rational_alpha(math.exp(high))
+
+
+PRICES = {
+    "of a draw": lambda alpha: math.log1p(1 / float(alpha)),
+    "of many draws": lambda alpha: 1e6 * math.log1p(1 / float(alpha)),
+    "by a root": lambda alpha: 3 / math.sqrt(alpha),
+    "in steps": lambda alpha: 2.0 ** -math.floor(math.log2(alpha)),
+    "in one step": lambda alpha: 1e9 if alpha < 5 else 1e-9,
+    "infinite below": lambda alpha: math.inf if alpha < 3 else 1 / float(alpha),
+    "nothing above": lambda alpha: 1 / float(alpha) if alpha < 3 else 0.0,
+    "rounded": lambda alpha: float(f"{2 / float(alpha):.7g}"),  # as calibration is, here and there the wrong way
+    "up and down": lambda alpha: (1 + 1e-7 * (hash(alpha) % 3)) / float(alpha),
+}
+
+
+SMOOTH = ("of a draw", "of many draws", "by a root", "rounded", "up and down")
+
+
+@pytest.mark.parametrize("kind", PRICES)
+@pytest.mark.parametrize("target", [1e-3, 0.5, 1.0, 4.0, 30.0])
+def test_the_alpha_is_that_of_a_bisection_at_fewer_prices(kind, target):
+    seen = []
+
+    def price(alpha):
+        seen.append(alpha)
+        return PRICES[kind](alpha)
+
+    assert smallest_alpha(price, target) == bisected(PRICES[kind], target)
+    assert len(seen) <= (20 if kind in SMOOTH else 40), "the bisection has 27"
 
 
 @pytest.mark.parametrize("epsilon", [1e-6, 0.5, 4.0])

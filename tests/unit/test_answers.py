@@ -63,6 +63,19 @@ def told(question, *, epsilon=SURE, book=BOOK, data=TABLE, target="table", seed=
     return plan.draw(plan.open(data), Stream.seeded(seed))
 
 
+@pytest.mark.parametrize("levels", [("30", "20", "10"), ("20", "30", "10")])
+def test_levels_that_are_numbers_are_these_numbers_in_whatever_order(levels):
+    """Not their ranks, in an answer as in what a release of the same table says."""
+    book = Codebook(columns=(Ordinal(name="dose", levels=levels), Categorical(name="sex", levels=("F", "M"))))
+    rows = ["10"] * 500 + ["20"] * 300 + ["30"] * 200
+    data = pa.table({"dose": rows, "sex": ["F", "M"] * 500})
+    for question, due in {"mean of dose": 17.0, "sum of dose": 17_000.0, "quantile 0.4 of dose": 10.0}.items():
+        assert told(question, book=book, data=data)[0].estimate == pytest.approx(due, rel=1e-3)
+    release = us.synthesize(data, book, 1000, epsilon=1e4, delta=1e-6)
+    for asked, due in ({"mean": "dose"}, 17.0), ({"quantile": "dose:0.4"}, 10.0), ({"quantile": "dose:0.7"}, 20.0):
+        assert us.infer(release, **asked).figures[0].estimate == pytest.approx(due, rel=0.02)
+
+
 SAME = {
     "count by sex": ["COUNT   by sex", "count of records by sex", "table of sex", 'count by "sex"'],
     "table of sex, region": ["count by region, sex", "table of region and sex", "table of sex,region"],

@@ -239,6 +239,31 @@ def test_a_target_stands_for_a_question():
     assert event_of(piled, "cost").yes.tolist() == [False, True, True, True]  # the median is the last level
 
 
+@pytest.mark.parametrize("levels", [("3", "2", "1", "0"), ("10", "-5", "7.5", "0"), ("1", "2", "4", "8")])
+def test_above_the_median_is_above_it_whatever_the_order_of_the_levels(levels):
+    """A model holds the numbers of the levels: its formula must ask what the question asks."""
+    book = Codebook(columns=(Ordinal(name="a", levels=levels), Categorical(name="b", levels=("x", "y"))))
+    drawn = np.random.default_rng(5)
+    asked = source([drawn.integers(0, 4, 300), drawn.integers(0, 2, 300)], book)
+    event = event_of(asked, "a")
+    cut = float(event.says.removeprefix("a > "))
+    assert event.yes.tolist() == [float(level) > cut for level in levels] and any(event.yes)
+    model = compare_models(asked, asked, formula=f"{event.says} ~ b", kind="logistic")
+    below = np.isin(asked._columns[0], np.flatnonzero(~event.yes))
+    share = np.mean(~below[asked._columns[1] == 0])
+    assert model.real.estimates[model.names.index("Intercept")] == pytest.approx(math.log(share / (1 - share)))
+
+
+@pytest.mark.parametrize("levels", [("1234567", "1234568"), ("0.3", "0.1234567"), ("-1e300", "12345678901234567")])
+def test_a_model_of_two_levels_with_long_numbers_asks_for_one_of_them(levels):
+    book = Codebook(columns=(Ordinal(name="a", levels=levels), Categorical(name="b", levels=("x", "y"))))
+    drawn = np.random.default_rng(6)
+    asked = source([drawn.integers(0, 2, 300), drawn.integers(0, 2, 300)], book)
+    formula, kind = default_formula(asked, "a")
+    assert float(formula.partition(" ~ ")[0].removeprefix("a == ")) == float(levels[1])
+    assert np.isfinite(compare_models(asked, asked, formula=formula, kind=kind).real.estimates).all()
+
+
 # --- bad input ------------------------------------------------------------------------------------
 
 

@@ -6,6 +6,7 @@ import shutil
 import sqlite3
 import zipfile
 from contextlib import closing
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -25,11 +26,13 @@ from understudy.service.keys import KeyBook
 from understudy.service.projects import Projects
 from understudy.service.secret import ENVIRONMENT
 from understudy.service.served import by_name
+from understudy.synth.choices import Choices
 from understudy.synth.model_file import load_model
 from understudy.trees.model import load_model as load_score
 
 HERE = Path(__file__).parent
 KEY = bytes(range(32))
+DRAWN = HERE / "drawn_0_2_0"
 RELEASES = ("laplace", "marginals", "counts", "anonymized", "linked", "flows")
 
 
@@ -43,6 +46,34 @@ def old(tmp_path, monkeypatch):
 def test_a_release_verifies(old, name):
     verdict = us.verify(old / name)
     assert verdict.is_valid, verdict.problems
+
+
+@pytest.mark.parametrize("name", ["pegs", "pegs-rs", "pmi"])
+def test_a_release_whose_alpha_was_found_for_its_epsilon_verifies(name):
+    verdict = us.verify(DRAWN / name)
+    assert verdict.is_valid, verdict.problems
+
+
+@pytest.mark.parametrize("asked", json.loads((DRAWN / "facts.json").read_text()), ids=lambda asked: asked["method"])
+def test_the_alpha_of_an_epsilon_is_the_one_that_it_was(asked):
+    """Digit by digit: an account knows by its ledger a charge that was interrupted before the upgrade."""
+    options, book = asked["options"], Codebook.load(DRAWN / "pegs" / "codebook.toml")
+    recipe = Choices(method=asked["method"], options=options).recipe(book, options["rows"])
+    assert recipe.alpha_used(book) == Fraction(asked["alpha"])
+
+
+@pytest.mark.parametrize(("factor", "holds"), [(1 + 1e-9, True), (1 + 1e-4, False), (0.5, False)])
+def test_only_the_last_digits_of_the_figures_of_a_paper_may_differ(tmp_path, factor, holds):
+    """Another machine computes other last digits, of the price too, which is held to the same tolerance."""
+    folder = shutil.copytree(DRAWN / "pmi", tmp_path / "pmi")
+    text = (folder / "manifest.json").read_text(encoding="utf-8")
+    paper = json.loads(text)["paper"]
+    for figure in (paper["epsilon_per_record"], paper["alpha"], paper["weight_on_the_model"]["age"]):
+        other = text.replace(json.dumps(figure), json.dumps(figure * factor), 1)
+        assert other != text
+        (folder / "manifest.json").write_text(other, encoding="utf-8")
+        said = [problem for problem in us.verify(folder).problems if "the paper's claim" in problem]
+        assert (not said) == holds, figure
 
 
 def test_flows_by_levels_are_read(old):

@@ -50,7 +50,7 @@ def values_of(column: Column) -> Floats:
 
 
 def numbers_of(column: Column) -> Floats:
-    """As ``values_of``; but levels that are rising numbers are what they say, not their ranks.
+    """As ``values_of``; but levels that are numbers are what they say, in whatever order, and not their ranks.
 
     >>> from understudy.codebook import Ordinal
     >>> numbers_of(Ordinal(name="race", levels=("1", "2", "4"))), numbers_of(Ordinal(name="size", levels=("S", "L")))
@@ -60,7 +60,7 @@ def numbers_of(column: Column) -> Floats:
     if isinstance(column, Ordinal):
         with suppress(ValueError):  # levels that are no numbers stand at their rank
             told = np.array([float(level) for level in column.levels])
-            if np.isfinite(told).all() and (np.diff(told) > 0).all():
+            if np.isfinite(told).all():
                 values[: column.proper_levels] = told
     return values
 
@@ -164,15 +164,24 @@ def _answers(
             )
         code = column.labels.index(positive)
     elif is_ordered(column) and column.proper_levels > 2:
-        below = np.cumsum(seen) / seen.sum()
-        last = int(np.flatnonzero(seen)[-1])
-        cut = min(int(np.searchsorted(below, 0.5)), int(np.flatnonzero(seen[:last])[-1]))
-        return codes > cut, f"{quoted(column.name)} > {numbers_of(column)[cut]:g}"
+        numbers = numbers_of(column)
+        order = np.argsort(numbers[: column.proper_levels], kind="stable")  # levels that are numbers may fall
+        ranked = seen[order]
+        below = np.cumsum(ranked) / ranked.sum()
+        last = int(np.flatnonzero(ranked)[-1])
+        cut = numbers[order[min(int(np.searchsorted(below, 0.5)), int(np.flatnonzero(ranked[:last])[-1]))]]
+        return numbers > cut, f"{quoted(column.name)} > {_spelled(cut)}"
     else:
         code = column.proper_levels - 1 if column.proper_levels == 2 else int(seen.argmax())
     if is_ordered(column):
-        return codes == code, f"{quoted(column.name)} == {numbers_of(column)[code]:g}"
+        return codes == code, f"{quoted(column.name)} == {_spelled(numbers_of(column)[code])}"
     return codes == code, f"{quoted(column.name)} == {column.labels[code]!r}"
+
+
+def _spelled(number: float) -> str:
+    """Short, but never another number: a formula is compared with it."""
+    short = f"{number:g}"
+    return short if float(short) == number else repr(float(number))
 
 
 def quoted(name: str) -> str:

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -30,6 +30,8 @@ _FINE = 512  # relative step of the scan over counts once it is no longer exhaus
 _UP = 1 + 2.0**-48  # covers the few operations behind a logarithm, a sum or a product
 _UP_ALPHA = 1 + 2.0**-45  # so that an alpha made for a target still meets it after _UP
 _LOST = 2.0**-46  # what a difference of two logarithms can lose, in units of the larger one
+_FAINT = 1e-300  # a price at its target is cheap enough, and must not end the search for the first that is
+_BESIDE = 1e-5  # so near to a price that is known, in logarithms of alpha, rounding may tell another one otherwise
 
 
 def rational_alpha(alpha: float) -> Fraction:
@@ -53,33 +55,53 @@ def alpha_for(*, epsilon_per_record: float, columns: int) -> Fraction:
 def smallest_alpha(price: Callable[[Fraction], float], target: float) -> Fraction:
     """The smallest alpha, to a relative 1e-6, with ``price(alpha) <= target``; the price falls as alpha grows.
 
-    A price of many columns takes tens of milliseconds, and a screen asks for one at every move of its slider: so the
-    bracket is sought from alpha = 1 outwards and closed by Brent's method, a third of the prices of halving.
+    It is the last upper end of a bisection, and stays so digit by digit: manifests state it, ``verify`` computes it
+    again, and an account knows an interrupted charge by it. A price of many columns takes tens of milliseconds, and a
+    screen asks for one at every move of its slider: so Brent's method goes first, and the bisection asks no price where
+    those that are known tell enough. That is half of its prices.
     """
     from scipy.optimize import brentq  # here alone, and a third of a second to load
 
     least, most = math.log(1e-6), math.log(1e9)
+    costs = dict[float, float]()
 
-    @cache
+    def is_cheap(place: float) -> bool:
+        if place not in costs:
+            costs[place] = price(rational_alpha(math.exp(place)))
+        return costs[place] <= target
+
     def over(place: float) -> float:
-        """Logarithm of price over target at alpha = e^place: above 0 where it is too expensive."""
-        cost = price(rational_alpha(math.exp(place)))
-        return min(math.log(cost / target), 1e3) if cost > 0 else -1e3
+        """Logarithm of price over target at alpha = e^place: above 0 where it is too expensive, else below."""
+        cheap, cost = is_cheap(place), costs[place]
+        far = min(math.log(cost / target), 1e3) if cost > 0 else -1e3
+        return min(far, -_FAINT) if cheap else max(far, _FAINT)
 
     cheap = dear = 0.0
-    while over(cheap) > 0:
+    while not is_cheap(cheap):
         if cheap >= most:
             raise RefusalError(
                 f"no alpha below 1e9 reaches a total epsilon of {target}; ask for fewer rows or a larger epsilon."
             )
         dear, cheap = cheap, min(cheap + max(2.5 * over(cheap), 0.1), most)  # prices fall by a root of alpha or faster
-    while dear >= cheap or over(dear) <= 0:
+    while dear >= cheap or is_cheap(dear):
         if dear <= least:
             return rational_alpha(math.exp(least))
         cheap, dear = min(cheap, dear), max(dear + min(2.5 * over(dear), -0.1), least)
-    root = brentq(over, dear, cheap, xtol=2e-7)
-    place = next(place for place in (root + 5e-7, cheap) if over(place) <= 0)
-    return rational_alpha(math.exp(place))
+    brentq(over, dear, cheap, xtol=1e-6, maxiter=10, disp=False)  # a price with steps may need many more
+    dear = max(place for place in costs if not is_cheap(place)) - _BESIDE
+    cheap = min(place for place in costs if is_cheap(place)) + _BESIDE
+    found = _bisected(least, most, lambda place: place > cheap or (place >= dear and is_cheap(place)))
+    if not is_cheap(found):  # or the price does not fall everywhere, and tells nothing of other places
+        found = _bisected(least, most, is_cheap)
+    return rational_alpha(math.exp(found))
+
+
+def _bisected(low: float, high: float, is_cheap: Callable[[float], bool]) -> float:
+    """The upper end of a bisection between a place that is too expensive and one that is cheap."""
+    while high - low >= 1e-6:
+        middle = (low + high) / 2
+        low, high = (low, middle) if is_cheap(middle) else (middle, high)
+    return high
 
 
 def draw_epsilon(prior: Prior) -> float:

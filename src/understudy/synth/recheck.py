@@ -64,10 +64,20 @@ def _recheck_words(looked: Looked, book: Codebook) -> None:
         quote = _price(manifest["method"], manifest["parameters"], book, _rows_asked(manifest))
     except UnderstudyError:
         return  # the manifest has only words for a choice
-    if manifest["paper"] != (dict(quote.paper) if quote.paper else None):
+    if not _are_alike(manifest["paper"], dict(quote.paper) if quote.paper else None):
         looked.problems.append("what the manifest says of the paper's claim is not what the method says of it")
     missing = [warning for warning in quote.warnings if warning not in manifest["warnings"]]
     looked.problems.extend(f"the manifest leaves out a warning of the method: {warning}" for warning in missing)
+
+
+def _are_alike(stated: Any, due: Any) -> bool:
+    """Whether two values of a manifest are the same. Numbers are computed by logarithms and by calibration, so another
+    machine may have other last digits, as it may in the price, which is held to the same tolerance."""
+    if isinstance(stated, Mapping) and isinstance(due, Mapping):
+        return stated.keys() == due.keys() and all(_are_alike(stated[name], due[name]) for name in due)
+    if isinstance(stated, float) and isinstance(due, float):
+        return stated == due or abs(stated - due) <= RECHECK_TOLERANCE * min(abs(stated), abs(due))
+    return bool(stated == due)
 
 
 def _rows_asked(manifest: Mapping[str, Any]) -> int:
