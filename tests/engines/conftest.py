@@ -10,15 +10,16 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 import pytest
 
 from tests.conftest import TOOL_PATH, _have
+from tests.engines.places import ENGINES, Place
 
 _TYPES = {"string": "text", "int64": "bigint", "double": "double precision", "date32[day]": "date", "bool": "boolean"}
 
@@ -30,14 +31,34 @@ class Postgres:
     server: Any
     uri: str
     folder: Path
+    sees_one_state: ClassVar[bool] = True
+    dialect: ClassVar[str] = "postgres"
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "log"
 
     def connect(self, **options: Any) -> Any:
         import psycopg
 
         return psycopg.connect(self.uri, autocommit=True, **options)
 
-    def address(self, table: str, *, user: str = "postgres", database: str = "postgres") -> str:
-        return f"postgresql://{user}@/{database}?host={self.folder}&table={table}"
+    def run(self, *statements: str) -> None:
+        with self.connect() as connection:
+            for statement in statements:
+                connection.execute(statement)
+
+    def let_read(self, user: str, *tables: str) -> None:
+        """Nobody but the owner may make temporary tables from now on."""
+        with self.connect() as connection:
+            connection.execute("REVOKE TEMPORARY ON DATABASE postgres FROM PUBLIC")
+            if not connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", [user]).fetchone():
+                connection.execute(f"CREATE ROLE {user} LOGIN")
+            connection.execute(f"GRANT SELECT ON {', '.join(tables)} TO {user}")
+
+    def address(self, table: str | None, *, user: str = "postgres", database: str = "postgres") -> str:
+        named = "" if table is None else f"&table={table}"
+        return f"postgresql://{user}@/{database}?host={self.folder}{named}"
 
     def load(self, name: str, table: pa.Table) -> str:
         import psycopg
@@ -114,6 +135,8 @@ class Maria:
 
     process: subprocess.Popen[bytes]
     folder: Path
+    sees_one_state: ClassVar[bool] = False
+    dialect: ClassVar[str] = "mysql"
 
     @property
     def socket(self) -> Path:
@@ -138,8 +161,12 @@ class Maria:
         finally:
             connection.close()
 
-    def address(self, table: str, *, user: str = "root", database: str = "test") -> str:
-        return f"mariadb://{user}@/{database}?socket={self.socket}&table={table}"
+    def let_read(self, user: str, *tables: str) -> None:
+        self.run(f"CREATE USER IF NOT EXISTS {user}", *(f"GRANT SELECT ON test.{name} TO {user}" for name in tables))
+
+    def address(self, table: str | None, *, user: str = "root", database: str = "test") -> str:
+        named = "" if table is None else f"&table={table}"
+        return f"mariadb://{user}@/{database}?socket={self.socket}{named}"
 
     def load(self, name: str, table: pa.Table, *, kept_by: str = "InnoDB", text: str = "text") -> str:
         """As the server keeps it by default: texts in a collation that takes a for A."""
@@ -227,26 +254,6 @@ def maria(mariadbd: Path) -> Iterator[Maria]:
     found.stop()
 
 
-def put_into_sqlite(path: Path, name: str, table: pa.Table) -> Path:
-    """As programs write it: days as texts, in columns whose types bind nobody."""
-    import sqlite3
-    from contextlib import closing
-
-    rows = zip(*[[_in_sqlite(value) for value in column.to_pylist()] for column in table.columns], strict=True)
-    names = ", ".join('"' + name.replace('"', '""') + '"' for name in table.column_names)
-    quoted = '"' + name.replace('"', '""') + '"'
-    with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute(f"DROP TABLE IF EXISTS {quoted}")
-        connection.execute(f"CREATE TABLE {quoted} ({names})")
-        marks = ", ".join("?" for _ in table.column_names)
-        connection.executemany(f"INSERT INTO {quoted} VALUES ({marks})", rows)
-    return path
-
-
-def _in_sqlite(value: Any) -> Any:
-    return value if value is None or isinstance(value, str | int | float) else str(value)
-
-
 @pytest.fixture(scope="session")
 def java(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
     """Path of a Java runtime; one worker installs it while the others wait."""
@@ -315,3 +322,43 @@ def run_python(code: str, *arguments: str, **options: Any) -> subprocess.Complet
         check=False,
         **options,
     )
+
+
+@pytest.fixture
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str], Place]:
+    """The engine of a name, for tables of this test."""
+
+    def at(engine: str) -> Place:
+        return ENGINES[engine](request, tmp_path)
+
+    return at
+
+
+@pytest.fixture
+def put_with(place: Callable[[str], Place]) -> Callable[[str, pa.Table], tuple[Any, str | None]]:
+    """Puts one table into an engine; what opens it there, and the name of the table if that needs one."""
+
+    def put(engine: str, table: pa.Table) -> tuple[Any, str | None]:
+        there = place(engine)
+        there.put({"patients": table})
+        return there.one("patients")
+
+    return put
+
+
+@pytest.fixture
+def open_with(put_with: Any, place: Callable[[str], Place]) -> Callable[..., Any]:
+    """Puts a table into an engine, and opens it there; in our own memory, by default, as the reference encodes it."""
+    import understudy as us
+    from tests.engines.test_engines import BOOK, reference_codes
+    from understudy.sources import EncodedSource
+
+    def put(engine: str, table: pa.Table, book: us.Codebook = BOOK, **options: Any) -> Any:
+        if engine == "memory" and book is BOOK:
+            return EncodedSource(codebook=BOOK, columns=reference_codes(table))
+        if engine == "memory":
+            return us.open(table, book, **options)
+        what, name = put_with(engine, table)
+        return us.open(what, book, table=name, **place(engine).options, **options)
+
+    return put

@@ -1,6 +1,5 @@
 """Records per person are capped where they lie: the same choice on every engine, by a key and not by their order."""
 
-import re
 from collections import Counter
 from dataclasses import replace
 from typing import Any
@@ -12,8 +11,9 @@ from capping_by_hand import kept_records_of
 
 import understudy as us
 from tests.engines.conftest import Postgres
-from tests.engines.test_engines import ENGINES, open_with, opened, put_with
-from tests.engines.test_postgres import sends_rows, statements
+from tests.engines.places import EVERY
+from tests.engines.statement_logs import heard, ours_in, sends_rows
+from tests.engines.test_engines import ENGINES, opened
 from understudy.codebook import Categorical, Codebook, PersonUnit, Role, Text
 from understudy.errors import DataError
 from understudy.mechanisms.stream import Stream
@@ -21,9 +21,6 @@ from understudy.sources.check import check_table
 from understudy.synth.paid_draft import PaidPlan, paid_draft
 from understudy.synth.people import capped_source
 
-__all__ = ["open_with", "put_with"]  # fixtures
-
-IN_ENGINES = ENGINES[1:]
 PEOPLE = ["ann", "b,1", "😀 zoë", "3", "O'Neil", "1:x"]
 LEVELS = ("r", "s", "t")
 BOOK = Codebook(
@@ -74,7 +71,7 @@ def test_every_person_keeps_some_of_their_own_records_and_no_more_than_the_cap(e
     assert len({frozenset(found.items()) for found in chosen}) > 1  # another fit, another choice
 
 
-@pytest.mark.parametrize("engine", IN_ENGINES)
+@pytest.mark.parametrize("engine", EVERY)
 def test_engines_choose_as_the_key_says_whatever_the_order_of_the_rows(engine: str, open_with: Any) -> None:
     """The same key, the rows shuffled: the choice of the reference, to the last record."""
     table = visits()
@@ -123,7 +120,7 @@ def test_a_release_for_people_from_every_engine(engine: str, open_with: Any) -> 
     assert release.manifest.total.neighbours.value == "add-remove-person"
 
 
-@pytest.mark.parametrize("engine", IN_ENGINES)
+@pytest.mark.parametrize("engine", EVERY)
 def test_a_codebook_is_drafted_for_people_where_the_records_lie(engine: str, put_with: Any) -> None:
     """The word that one person has 400 times is not shown: two of their records take part."""
     rows = pa.table({"patient": [*(f"p{k}" for k in range(600)), *["one"] * 400], "ward": ["r"] * 600 + ["mine"] * 400})
@@ -135,20 +132,19 @@ def test_a_codebook_is_drafted_for_people_where_the_records_lie(engine: str, put
 
 def test_the_log_shows_neither_records_nor_the_key(postgres: Postgres) -> None:
     address = postgres.load("visits", visits())
-    said = (postgres.folder / "log").read_text(encoding="utf-8", errors="replace")
-    us.Marginals(epsilon=1.0, delta=1e-6).fit(us.open(address, BOOK), stream=Stream.seeded(11))
+    before = postgres.log.stat().st_size
+    with heard(postgres) as sent:
+        us.Marginals(epsilon=1.0, delta=1e-6).fit(us.open(address, BOOK), stream=Stream.seeded(11))
     key = Stream.seeded(11).spawn().fresh_key().bits.hex()
-    log = (postgres.folder / "log").read_text(encoding="utf-8", errors="replace")[len(said) :]
-    sent = statements(postgres, len(said))
-    codes = {name for text in sent for name in re.findall(r"understudy_(?:codes|key)_[0-9a-f]{32}", text)}
+    codes = ours_in(sent)
     assert len(codes) == 3  # all codes, those that take part, the key
     private = {"visits", *codes}
     about = [text for text in sent if any(name in text for name in private) and "pg_catalog" not in text]
     assert any("SHA256" in text.upper() for text in about)
     copied = [text for text in about if text.endswith("FROM STDIN")]
     assert len(copied) == 1 and "understudy_key" in copied[0]
-    assert [text for text in about if text not in copied and sends_rows(text, private)] == []
-    assert key not in log
+    assert [text for text in about if text not in copied and sends_rows(text, private, "postgres")] == []
+    assert key.encode() not in postgres.log.read_bytes()[before:]
 
 
 def test_a_database_is_checked_for_rows_of_nobody(postgres: Postgres) -> None:

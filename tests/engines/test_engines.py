@@ -1,4 +1,4 @@
-"""One suite for every engine: the counts of memory, DuckDB, PostgreSQL and Spark are the same, to the last record.
+"""One suite for every engine: its counts are those of our own memory, to the last record.
 
 The expected counts come from the reference encoding, value by value.
 """
@@ -7,20 +7,18 @@ import datetime as dt
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import understudy as us
-from tests.engines.conftest import put_into_sqlite
+from tests.engines.places import ENGINES as PLACES
+from tests.engines.places import EVERY, cases
 from understudy.codebook import Categorical, Codebook, Coded, Continuous, Dates, Grain, Integer, Ordinal
 from understudy.codebook.encode import encode_value
 from understudy.codebook.rules import Implies, Order
@@ -31,18 +29,10 @@ from understudy.privacy.secret import Secret
 from understudy.sources import CountTable, EncodedSource
 from understudy.sources.check import check_table
 from understudy.sources.covering import covers
+from understudy.sources.engines import engines
 from understudy.sources.tables import code_type
 
-ENGINES = [
-    "memory",
-    "duckdb",
-    "postgres",
-    "postgres without temporary tables",
-    "mariadb",
-    "mariadb without temporary tables",
-    "sqlite",
-    pytest.param("spark", marks=pytest.mark.java),
-]
+ENGINES = ["memory", *EVERY]
 
 BOOK = Codebook(
     columns=(
@@ -104,6 +94,10 @@ def text_table() -> pa.Table:
     )
 
 
+def test_every_engine_runs_these_cases():
+    assert {name.split()[0] for name in PLACES} == set(engines())
+
+
 TABLES = {"typed": typed_table(), "text": text_table()}
 CLIQUES = [
     ("place",),
@@ -130,60 +124,6 @@ def opened(tables: list[Secret[CountTable]]) -> list[Counter[tuple[int, ...]]]:
         codes, counts = secret.open().occupied()
         found.append(Counter(dict(zip(map(tuple, codes.tolist()), counts.tolist(), strict=True))))
     return found
-
-
-@pytest.fixture
-def put_with(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str, pa.Table], tuple[Any, str | None]]:
-    """Puts a table into an engine; what opens it there, and the name of the table if that needs one."""
-
-    def put(engine: str, table: pa.Table) -> tuple[Any, str | None]:
-        if engine == "duckdb":
-            import duckdb
-
-            with duckdb.connect(str(tmp_path / "t.duckdb")) as connection:
-                connection.register("frame", table)
-                connection.execute("CREATE OR REPLACE TABLE patients AS FROM frame")
-            return f"duckdb://{tmp_path / 't.duckdb'}?table=patients", None
-        if engine == "spark":
-            pq.write_table(table, tmp_path / "t.parquet")
-            return request.getfixturevalue("spark"), str(tmp_path / "t.parquet")
-        if engine == "sqlite":
-            return f"sqlite://{put_into_sqlite(tmp_path / 't.sqlite', 'patients', table)}?table=patients", None
-        if engine.startswith("mariadb"):
-            maria = request.getfixturevalue("maria")
-            address = maria.load("patients", table)
-            if engine == "mariadb":
-                return address, None
-            maria.run("CREATE USER IF NOT EXISTS reader", "GRANT SELECT ON test.patients TO reader")
-            return maria.address("patients", user="reader"), None
-        postgres = request.getfixturevalue("postgres")
-        address = postgres.load("patients", table)
-        if engine == "postgres":
-            return address, None
-        with postgres.connect() as connection:
-            connection.execute("REVOKE TEMPORARY ON DATABASE postgres FROM PUBLIC")
-            if not connection.execute("SELECT 1 FROM pg_roles WHERE rolname = 'reader'").fetchone():
-                connection.execute("CREATE ROLE reader LOGIN")
-            connection.execute("GRANT SELECT ON patients TO reader")
-        return postgres.address("public.patients", user="reader"), None
-
-    return put
-
-
-@pytest.fixture
-def open_with(put_with: Any) -> Callable[..., us.sources.Source]:  # type: ignore[name-defined]
-    """Puts a table into the engine named by the parameter, and opens it there."""
-
-    def put(engine: str, table: pa.Table, book: Codebook = BOOK, **options: Any) -> Any:
-        if engine == "memory" and book is BOOK:
-            return EncodedSource(codebook=BOOK, columns=reference_codes(table))
-        if engine == "memory":
-            return us.open(table, book, **options)
-        what, name = put_with(engine, table)
-        stay = {"local_bytes": 0} if engine in ("duckdb", "sqlite") else {}
-        return us.open(what, book, table=name, **stay, **options)
-
-    return put
 
 
 ODD_CODES = [
@@ -215,7 +155,7 @@ def test_every_engine_gives_the_counts_of_the_reference(engine: str, kind: str, 
         assert found == Counter(zip(*columns, strict=True)), clique
 
 
-@pytest.mark.parametrize("engine", ENGINES[1:])
+@pytest.mark.parametrize("engine", EVERY)
 def test_every_engine_refuses_unknown_values_by_name(engine: str, open_with: Any) -> None:
     source = open_with(engine, TABLES["text"])
     with pytest.raises(DataError, match=r"'place' \([0-9]+ rows\).*codebook check") as caught:
@@ -225,7 +165,7 @@ def test_every_engine_refuses_unknown_values_by_name(engine: str, open_with: Any
         source.count([("age",)])
 
 
-@pytest.mark.parametrize("engine", [*ENGINES[1:3], "mariadb", "sqlite", ENGINES[-1]])
+@pytest.mark.parametrize("engine", cases(readers=False))
 def test_a_method_runs_on_every_engine(engine: str, open_with: Any) -> None:
     fitted = us.PeGS(alpha=1.0).fit(open_with(engine, TABLES["typed"]))
     assert fitted.sample(rows=50).table.num_rows == 50
@@ -324,7 +264,7 @@ RULES = Codebook(
 )
 
 
-@pytest.mark.parametrize("engine", ENGINES[1:])
+@pytest.mark.parametrize("engine", EVERY)
 def test_a_check_tells_the_same_faults_wherever_the_rows_lie(engine, put_with):
     """Values outside the codebook, and rows that break its rules: how many, and which values."""
     what, name = put_with(engine, TABLES["text"])
@@ -344,8 +284,8 @@ QUESTIONS = (
 )
 
 
-@pytest.mark.parametrize("engine", ENGINES[1:])
-def test_an_answer_is_the_same_wherever_the_rows_lie(engine, put_with):
+@pytest.mark.parametrize("engine", EVERY)
+def test_an_answer_is_the_same_wherever_the_rows_lie(engine, put_with, place):
     """The grid of every question is counted in the engine: the same noise gives the same figures."""
     from understudy.answers import parse_question, plan_answer
     from understudy.mechanisms.stream import Stream
@@ -355,8 +295,8 @@ def test_an_answer_is_the_same_wherever_the_rows_lie(engine, put_with):
     for words in QUESTIONS:
         plan = plan_answer(parse_question(words, BOOK), BOOK, epsilon=1.0)
         memory = plan.draw(plan.open(table), Stream.seeded(4))
-        stay = {"local_bytes": 0} if engine in ("duckdb", "sqlite") else {}
-        assert plan.draw(plan.open(what, table=name, **stay), Stream.seeded(4)) == memory
+        there = plan.open(what, table=name, **place(engine).options)
+        assert plan.draw(there, Stream.seeded(4)) == memory
 
 
 SURVEY = Codebook(
@@ -368,8 +308,8 @@ SURVEY = Codebook(
 )
 
 
-@pytest.mark.parametrize("engine", ENGINES[1:])
-def test_survey_weights_are_added_up_alike(engine, put_with):
+@pytest.mark.parametrize("engine", EVERY)
+def test_survey_weights_are_added_up_alike(engine, put_with, place):
     """Counts that each record enters with its weight: the same noise on the same sums, wherever the rows lie."""
     from understudy.mechanisms.stream import Stream
     from understudy.synth.counts import Counts
@@ -379,7 +319,7 @@ def test_survey_weights_are_added_up_alike(engine, put_with):
     assert opened(us.open(rows, SURVEY).count([("w",)]))[0] == Counter({(0,): 45, (1,): 30, (2,): 45})
     plan = Counts(book=SURVEY, by=("sex",), epsilon=1.0, weighted=True)
     what, name = put_with(engine, rows)
-    stay = {"local_bytes": 0} if engine in ("duckdb", "sqlite") else {}
+    stay = place(engine).options
     found, memory = (
         plan.fit(source, stream=Stream.seeded(5)).sample().table.to_pydict()
         for source in (plan.open(what, table=name, **stay), plan.open(rows))
@@ -389,13 +329,13 @@ def test_survey_weights_are_added_up_alike(engine, put_with):
     assert opened(there.count([("sex", "w")])) == opened(here.count([("sex", "w")]))
 
 
-@pytest.mark.parametrize("engine", ["duckdb", pytest.param("spark", marks=pytest.mark.java)])
+@pytest.mark.parametrize("engine", cases(structs=True))
 @pytest.mark.parametrize("kind", ["struct", "list", "binary"])
-def test_a_type_that_nobody_knows_is_a_sentence(engine, kind, put_with):
+def test_a_type_that_nobody_knows_is_a_sentence(engine, kind, put_with, place):
     """Of MariaDB and PostgreSQL see test_database_faults; bytes in a column of SQLite are values outside a codebook."""
     held = {"struct": [{"a": 1}], "list": [["QZX"]], "binary": [b"\xffQZX"]}[kind]
     book = Codebook(columns=(Categorical(name="p", levels=("a", "b"), missing="NA"),))
     what, name = put_with(engine, pa.table({"p": pa.array(held)}))
     with pytest.raises(DataError, match=r"'p'|`p`|column p") as caught:
-        us.open(what, book, table=name, **({"local_bytes": 0} if engine == "duckdb" else {})).count([("p",)])
+        us.open(what, book, table=name, **place(engine).options).count([("p",)])
     assert "QZX" not in str(caught.value)

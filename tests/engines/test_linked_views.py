@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from coded_examples import coded_book, coded_data
 
-from tests.engines.conftest import Postgres, put_into_sqlite
+from tests.engines.places import cases
 from understudy import datasets
 from understudy.codebook import LinkedCodebook
 from understudy.codebook.joined import joined_book
@@ -84,49 +84,13 @@ def test_files_give_the_counts_of_tables_in_memory(
     assert_same(counted(tmp_path), in_memory)
 
 
-def in_postgres(postgres: Postgres, tables: Mapping[str, pa.Table]) -> str:
-    for name, table in tables.items():
-        postgres.load(name, table)
-    return postgres.address("none").partition("&table=")[0]
-
-
-@pytest.fixture
-def put(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
-    """Puts tables into a database, and gives the address of them all."""
-
-    def into(engine: str, tables: Mapping[str, pa.Table]) -> str:
-        if engine == "duckdb":
-            import duckdb
-
-            with duckdb.connect(str(tmp_path / "t.duckdb")) as connection:
-                for name, table in tables.items():
-                    connection.register("frame", table)
-                    connection.execute(f"CREATE TABLE {name} AS FROM frame")
-            return f"duckdb://{tmp_path / 't.duckdb'}"
-        if engine == "postgres":
-            return in_postgres(request.getfixturevalue("postgres"), tables)
-        if engine == "sqlite":
-            for name, table in tables.items():
-                put_into_sqlite(tmp_path / "t.sqlite", name, table)
-            return str(tmp_path / "t.sqlite")
-        maria = request.getfixturevalue("maria")
-        for name, table in tables.items():
-            maria.load(name, table)
-        return str(maria.address("none").partition("&table=")[0])
-
-    return into
-
-
-DATABASES = ["duckdb", "postgres", "mariadb", "sqlite"]
-
-
-@pytest.mark.parametrize("engine", DATABASES)
-def test_databases_give_the_same_counts(
-    engine: str, put: Any, tables: Mapping[str, pa.Table], in_memory: Mapping[str, list[np.ndarray]]
+@pytest.mark.parametrize("engine", cases(readers=False))
+def test_engines_give_the_same_counts(
+    engine: str, place: Any, tables: Mapping[str, pa.Table], in_memory: Mapping[str, list[np.ndarray]]
 ) -> None:
-    address = put(engine, tables)
-    assert_same(counted(address), in_memory)
-    np.testing.assert_array_equal(crossed(address), crossed(tables))
+    there = place(engine).put(tables)
+    assert_same(counted(there), in_memory)
+    np.testing.assert_array_equal(crossed(there), crossed(tables))
 
 
 CODED = coded_book()
@@ -147,26 +111,6 @@ def test_codes_are_counted_with_the_rows_of_their_view(codes: Mapping[str, pa.Ta
     assert [grid.sum() for grid in of_codes] == [stays[0].sum()] * 3
 
 
-@pytest.mark.parametrize("engine", DATABASES)
-def test_databases_count_the_same_codes(engine: str, put: Any, codes: Mapping[str, pa.Table]) -> None:
-    assert_same(counted(put(engine, codes), book=CODED), counted(codes, book=CODED))
-
-
-def in_spark(spark: Any, tables: Mapping[str, pa.Table]) -> Any:
-    for name, table in tables.items():
-        spark.createDataFrame(table.to_pandas()).createOrReplaceTempView(name)
-    return spark
-
-
-@pytest.mark.long
-def test_spark_counts_the_same_codes(spark: Any, codes: Mapping[str, pa.Table]) -> None:
-    assert_same(counted(in_spark(spark, codes), book=CODED), counted(codes, book=CODED))
-
-
-@pytest.mark.long
-def test_spark_gives_the_same_counts(
-    spark: Any, tables: Mapping[str, pa.Table], in_memory: Mapping[str, list[np.ndarray]]
-) -> None:
-    in_spark(spark, tables)
-    assert_same(counted(spark), in_memory)
-    np.testing.assert_array_equal(crossed(spark), crossed(tables))
+@pytest.mark.parametrize("engine", cases(readers=False))
+def test_engines_count_the_same_codes(engine: str, place: Any, codes: Mapping[str, pa.Table]) -> None:
+    assert_same(counted(place(engine).put(codes), book=CODED), counted(codes, book=CODED))

@@ -1,8 +1,6 @@
 """What only MariaDB can show: its general log, its collation, its odd types, and its ways of reading a moving table."""
 
-import gc
 import json
-import re
 from collections import Counter
 from contextlib import closing
 from fractions import Fraction
@@ -12,15 +10,17 @@ from urllib.parse import quote
 
 import pyarrow as pa
 import pytest
-import sqlglot
-from sqlglot import expressions as sql
 
 import understudy as us
 from tests.engines.conftest import Maria, start_maria
+from tests.engines.statement_logs import heard, ours_in, sends_rows
 from tests.engines.test_capping import BOOK as CAPPED
 from tests.engines.test_capping import visits as capped_visits
 from tests.engines.test_engines import BOOK, CLIQUES, opened, reference_codes, typed_table
 from tests.engines.test_injection import LEVELS, NAMES, book_of, counted, expected, table_of
+from tests.engines.test_linked_engines import BOOK as LINKED
+from tests.engines.test_linked_engines import count_linked
+from tests.unit.linked_hospital import tables
 from understudy.codebook import Categorical, Codebook, Continuous, Dates, Grain, Integer
 from understudy.codebook.readings import Reading, folded
 from understudy.errors import DataError, UnderstudyError
@@ -35,101 +35,46 @@ PASSWORD = "correct-horse-battery"
 AGE = Codebook(columns=(BOOK.column("age"),))
 
 
-def statements(maria: Maria, before: int) -> list[str]:
-    """Everything that any client sent since the log was ``before`` bytes long."""
-    text = maria.log.read_bytes()[before:].decode("utf-8", "replace")
-    entries = re.split(r"^(?:\d{6}\s+[\d:]+)?\t\s*\d+ (?=[A-Z])", text, flags=re.MULTILINE)
-    found = [re.match(r"(?:Query|Execute|Prepare)\t(.*)", entry, re.DOTALL) for entry in entries]
-    return [match[1].strip() for match in found if match]
-
-
-def sends_rows(statement: str, private: set[str]) -> bool:
-    """Whether a statement sends anything about the private tables to its client that is not a count."""
-    if re.match(r"SET (SESSION|@|NAMES|AUTOCOMMIT)", statement, re.IGNORECASE):
-        return False  # answers nothing
-    if re.match(r"(SHOW COLUMNS FROM|DROP TEMPORARY TABLE|START TRANSACTION)", statement):
-        return False
-    tree = sqlglot.parse_one(statement, dialect="mysql")
-    if isinstance(tree, sql.Create):
-        return not tree.find(sql.TemporaryProperty)  # rows go into a temporary table of the database, to nobody
-    if not {table.name for table in tree.find_all(sql.Table)} & private:
-        return False
-    return any(_is_no_count(select) for select in _answers(tree))
-
-
-def _answers(tree: Any) -> list[sql.Select]:
-    """The queries whose rows reach the client."""
-    if isinstance(tree, sql.SetOperation):
-        return [*_answers(tree.left), *_answers(tree.right)]
-    assert isinstance(tree, sql.Select), tree.sql()
-    return [tree]
-
-
-def _is_no_count(tree: sql.Select) -> bool:
-    group = tree.args.get("group")
-    grouped = {column.sql() for column in (group.find_all(sql.Column) if group else ())}
-    places = [literal for literal in (group.expressions if group else ()) if isinstance(literal, sql.Literal)]
-    grouped |= {tree.expressions[int(place.this) - 1].unalias().sql() for place in places}
-    for item in tree.expressions:
-        bare = item.unalias()
-        if isinstance(bare, sql.Literal | sql.NullSafeEQ) or bare.sql() in grouped:
-            continue  # a mark of ours, or whether two digests agree
-        if not isinstance(bare, sql.AggFunc) and not bare.find(sql.AggFunc):
-            return True
-    return False
+def sends(statement: str, private: set[str]) -> bool:
+    return sends_rows(statement, private, "mysql")
 
 
 def test_the_general_log_shows_that_only_counts_leave(maria: Maria) -> None:
     address = maria.load("visits", typed_table())
-    gc.collect()  # sources of earlier tests let their tables go now, not in the middle of this one
-    before = maria.log.stat().st_size
-    us.open(address, BOOK).count(CLIQUES)
-    us.Marginals(epsilon=1.0, delta=1e-6).fit(us.open(address, BOOK))
-    sent = statements(maria, before)
-    codes = {name for text in sent for name in re.findall(r"understudy_codes_[0-9a-f]{32}", text)}
+    with heard(maria) as sent:
+        us.open(address, BOOK).count(CLIQUES)
+        us.Marginals(epsilon=1.0, delta=1e-6).fit(us.open(address, BOOK))
+    codes = ours_in(sent)
     assert len(codes) == 2
     private = {"visits", *codes}
-    about = [text for text in sent if any(name in text for name in private)]
-    assert len(about) > 10
-    assert [text for text in sent if sends_rows(text, private)] == []
+    assert len([text for text in sent if any(name in text for name in private)]) > 10
+    assert [text for text in sent if sends(text, private)] == []
 
 
 @pytest.mark.parametrize("user", ["root", "looker"])
 def test_the_log_shows_no_records_where_people_are_capped(maria: Maria, user: str) -> None:
     """With temporary tables and without."""
     maria.load("capped_visits", capped_visits())
-    maria.run("CREATE USER IF NOT EXISTS looker", "GRANT SELECT ON test.capped_visits TO looker")
-    gc.collect()
-    before = maria.log.stat().st_size
-    us.Marginals(epsilon=1.0, delta=1e-6).fit(us.open(maria.address("capped_visits", user=user), CAPPED))
-    sent = statements(maria, before)
-    private = {
-        "capped_visits",
-        "codes",
-        *(n for text in sent for n in re.findall(r"understudy_codes_[0-9a-f]{32}", text)),
-    }
-    assert any("SHA2" in text.upper() for text in sent) and (len(private) > 2) == (user == "root")
-    assert [text for text in sent if sends_rows(text, private)] == []
+    maria.let_read("looker", "capped_visits")
+    with heard(maria) as sent:
+        us.Marginals(epsilon=1.0, delta=1e-6).fit(us.open(maria.address("capped_visits", user=user), CAPPED))
+    codes = ours_in(sent)
+    assert any("SHA2" in text.upper() for text in sent) and bool(codes) == (user == "root")
+    assert [text for text in sent if sends(text, {"capped_visits", "codes", *codes})] == []
 
 
-def test_the_log_shows_no_records_of_linked_tables(maria: Maria) -> None:
-    from tests.engines.test_linked_engines import BOOK as LINKED
-    from tests.unit.linked_hospital import tables
-
+@pytest.mark.parametrize("user", ["root", "looker"])
+def test_the_log_shows_no_records_of_linked_tables(maria: Maria, user: str) -> None:
+    """With temporary tables and without."""
     for name, table in tables().items():
         maria.load(name, table)
-    gc.collect()
-    before = maria.log.stat().st_size
-    source = open_linked(maria.address("x").replace("&table=x", ""), LINKED).capped("a key")
-    for table in LINKED.tables:
-        rows = source.rows(table.name)
-        codes = [f"c{place}" for place in range(len(source.columns(table.name)))]
-        source.counting(table.book, rows.select(codes)).count([table.book.names[:1]])
-    sent = statements(maria, before)
-    private = {*tables(), *(name for text in sent for name in re.findall(r"understudy_[a-z]+_[0-9a-f]{32}", text))}
-    assert len(private) > len(tables())
+    maria.let_read("looker", *tables())
+    with heard(maria) as sent:
+        count_linked(maria.address(None, user=user))
+    private = {*tables(), *ours_in(sent)}
+    assert (len(private) > len(tables())) == (user == "root")
     assert len([text for text in sent if any(name in text for name in private)]) > 10
-    assert [text for text in sent if sends_rows(text, private)] == []
+    assert [text for text in sent if sends(text, private)] == []
 
 
 @pytest.mark.parametrize(
@@ -139,44 +84,43 @@ def test_the_log_shows_no_records_of_linked_tables(maria: Maria) -> None:
         "SELECT `age` FROM visits LIMIT 1",
         "SELECT c0, c1 FROM codes",
         "SELECT max(age), place FROM visits GROUP BY seen",
+        "SELECT max(age) FROM visits",
         "CREATE TABLE kept AS SELECT * FROM visits",
         "WITH codes AS (SELECT 1 AS c0 FROM visits) SELECT 0 AS s, c0 FROM codes UNION ALL SELECT 1, c0 FROM codes",
         "SELECT 0 AS s, c0, COUNT(*) FROM codes GROUP BY c0 UNION ALL SELECT 1, c1, 1 FROM codes",
     ],
 )
 def test_the_reading_of_the_log_would_notice(leak: str) -> None:
-    assert sends_rows(leak, {"visits", "codes"})
+    assert sends(leak, {"visits", "codes"})
 
 
 @pytest.fixture
 def reader(maria: Maria) -> str:
     """An address of somebody who may read one table, and nothing else."""
     maria.load("visits", typed_table())
-    maria.run("CREATE USER IF NOT EXISTS looker", "GRANT SELECT ON test.visits TO looker")
+    maria.let_read("looker", "visits")
     return maria.address("visits", user="looker")
 
 
 def test_counting_needs_no_right_but_reading(maria: Maria, reader: str) -> None:
-    before = maria.log.stat().st_size
-    us.open(reader, BOOK).count(CLIQUES)
-    sent = statements(maria, before)
+    with heard(maria) as sent:
+        us.open(reader, BOOK).count(CLIQUES)
     assert sum("WITH codes AS" in text for text in sent) == 1
     assert "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY" in sent
-    assert [text for text in sent if sends_rows(text, {"visits", "codes"})] == []
+    assert [text for text in sent if sends(text, {"visits", "codes"})] == []
 
 
 def test_several_tables_are_counted_by_one_statement(maria: Maria, reader: str) -> None:
-    before = maria.log.stat().st_size
-    bench = us.open(reader, BOOK).bench
     sets = [["c0"], ["c2", "c1"], ["c0", "c3", "c4"]]
-    found = list(bench.count(sets))
+    with heard(maria) as sent:
+        found = list(us.open(reader, BOOK).bench.count(sets))
     kept = us.open(maria.address("visits"), BOOK).bench
     for mine, table in zip(found, kept.count(sets), strict=True):
         cells, others = (Counter(tuple(row.values()) for row in each.to_pylist()) for each in (mine, table))
         assert cells == others
-    asked = [text for text in statements(maria, before) if "UNION ALL" in text]
+    asked = [text for text in sent if "UNION ALL" in text]
     assert len(asked) == 1
-    assert not sends_rows(asked[0], {"visits", "codes"})
+    assert not sends(asked[0], {"visits", "codes"})
 
 
 class TestOneState:
@@ -211,9 +155,8 @@ class TestOneState:
         maria.load("old", typed_table(), kept_by="MyISAM")
         maria.run(
             "CREATE OR REPLACE VIEW seen_old AS SELECT * FROM old",
-            "CREATE USER IF NOT EXISTS looker",
-            f"GRANT SELECT ON test.{name} TO looker",
         )
+        maria.let_read("looker", name)
         source = us.open(maria.address(name, user="looker"), AGE)
         assert self.total(source) == self.total(source) == 400
         maria.run(change)
@@ -237,7 +180,7 @@ class TestOneState:
     def test_pieces_without_a_table_of_codes_or_a_snapshot(self, maria: Maria) -> None:
         smooth = Codebook(columns=(BOOK.column("bmi"),))
         maria.load("old", typed_table(), kept_by="MyISAM")
-        maria.run("CREATE USER IF NOT EXISTS looker", "GRANT SELECT ON test.old TO looker")
+        maria.let_read("looker", "old")
         source = us.open(maria.address("old", user="looker"), smooth)
         source.count([("bmi",)])
         maria.run("INSERT INTO old (bmi) VALUES (11.0)")
@@ -246,13 +189,10 @@ class TestOneState:
 
     @pytest.mark.parametrize("changed", ["patients", "stays"])
     def test_linked_tables_without_tables_of_codes_or_snapshots(self, maria: Maria, changed: str) -> None:
-        from tests.engines.test_linked_engines import BOOK as LINKED
-        from tests.unit.linked_hospital import tables
-
         for name, table in tables().items():
             maria.load(name, table, kept_by="MyISAM")
-        maria.run("CREATE USER IF NOT EXISTS looker", *(f"GRANT SELECT ON test.{name} TO looker" for name in tables()))
-        source = open_linked(maria.address("x", user="looker").replace("&table=x", ""), LINKED).capped("a key")
+        maria.let_read("looker", *tables())
+        source = open_linked(maria.address(None, user="looker"), LINKED).capped("a key")
         stays = LINKED.table("stays").book
         codes = [f"c{place}" for place in range(len(source.columns("stays")))]
 
@@ -280,7 +220,7 @@ def test_texts_are_told_apart_by_their_bytes(maria: Maria) -> None:
     assert us.open(maria.address("words"), book).count([("w",)])[0].open().to_grid().tolist() == list(
         range(1, len(texts) + 1)
     )
-    maria.run("CREATE USER IF NOT EXISTS looker", "GRANT SELECT ON test.words TO looker")
+    maria.let_read("looker", "words")
     source = us.open(maria.address("words", user="looker"), book)
     assert source.count([("w",)])[0].open().to_grid().tolist() == list(range(1, len(texts) + 1))
 
@@ -528,13 +468,11 @@ def test_settings_of_the_server_do_not_matter(maria: Maria) -> None:
 
 
 def test_linked_tables_that_change_while_they_are_encoded(maria: Maria, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tests.engines.test_linked_engines import BOOK as LINKED
-    from tests.unit.linked_hospital import tables
     from understudy.sources.linked import LinkedSource
 
     for name, table in tables().items():
         maria.load(name, table)
-    source = open_linked(maria.address("x").replace("&table=x", ""), LINKED)
+    source = open_linked(maria.address(None), LINKED)
     staged, done = LinkedSource._staged, []
 
     def between(self: Any, name: str, benches: Any) -> Any:

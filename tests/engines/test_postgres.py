@@ -1,20 +1,19 @@
 """What only a database can show: its own log of statements, passwords, and going away."""
 
 import datetime as dt
-import gc
 import json
-import re
 from fractions import Fraction
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
-import sqlglot
-from sqlglot import expressions as sql
 
 import understudy as us
 from tests.engines.conftest import Postgres, start_postgres
+from tests.engines.statement_logs import heard, ours_in, sends_rows
 from tests.engines.test_engines import BOOK, CLIQUES, typed_table
+from tests.engines.test_linked_engines import count_linked
+from tests.unit.linked_hospital import tables
 from understudy.codebook import Categorical, Dates, Grain, Integer
 from understudy.errors import DataError
 from understudy.privacy.guarantees import Neighbours
@@ -26,54 +25,34 @@ from understudy.sources.rows import read_rows
 PASSWORD = "correct-horse-battery"
 
 
-def statements(postgres: Postgres, before: int) -> list[str]:
-    """Everything that any client sent since the log was ``before`` bytes long."""
-    text = (postgres.folder / "log").read_text(encoding="utf-8", errors="replace")[before:]
-    entries = re.split(r"^@\d+ ", text, flags=re.MULTILINE)
-    found = [re.match(r"LOG:  (?:statement|execute [^:]*): (.*)", entry, re.DOTALL) for entry in entries]
-    return [match[1].strip() for match in found if match]
-
-
-def sends_rows(statement: str, private: set[str]) -> bool:
-    """Whether a statement sends anything about the private tables to its client that is not a count."""
-    inner = re.fullmatch(r"COPY \((.*)\) TO STDOUT \(FORMAT csv\)", statement, re.DOTALL)
-    tree = sqlglot.parse_one(inner[1] if inner else statement, dialect="postgres")
-    if isinstance(tree, sql.Create):
-        return not tree.find(sql.TemporaryProperty)  # rows go into a temporary table of the database, to nobody
-    if not {table.name for table in tree.find_all(sql.Table)} & private:
-        return False
-    if isinstance(tree, sql.Analyze | sql.Drop):
-        return False
-    assert isinstance(tree, sql.Select), statement
-    group = tree.args.get("group")
-    grouped = {column.sql() for column in (group.find_all(sql.Column) if group else ())}
-    places = [literal for literal in (group.expressions if group else ()) if isinstance(literal, sql.Literal)]
-    grouped |= {tree.expressions[int(place.this) - 1].unalias().sql() for place in places}  # GROUP BY 1, 2
-    for item in tree.expressions:
-        bare = item.unalias()
-        if (
-            not isinstance(bare, sql.AggFunc | sql.Grouping)
-            and bare.sql() not in grouped
-            and not bare.find(sql.AggFunc)
-        ):
-            return True
-    return False
+def sends(statement: str, private: set[str]) -> bool:
+    return sends_rows(statement, private, "postgres")
 
 
 def test_the_statement_log_shows_that_only_counts_leave(postgres: Postgres) -> None:
     address = postgres.load("visits", typed_table())
-    gc.collect()  # sources of earlier tests let their tables go now, not in the middle of this one
-    before = len((postgres.folder / "log").read_text(encoding="utf-8", errors="replace"))
-    source = us.open(address, BOOK)
-    source.count(CLIQUES)
-    us.Marginals(epsilon=1.0, delta=1e-6).fit(us.open(address, BOOK))
-    sent = statements(postgres, before)
-    codes = {name for text in sent for name in re.findall(r"understudy_codes_[0-9a-f]{32}", text)}
+    with heard(postgres) as sent:
+        us.open(address, BOOK).count(CLIQUES)
+        us.Marginals(epsilon=1.0, delta=1e-6).fit(us.open(address, BOOK))
+    codes = ours_in(sent)
     assert len(codes) == 2
     private = {"visits", *codes}
-    about = [text for text in sent if any(name in text for name in private) and "pg_catalog" not in text]
-    assert len(about) > 10
-    assert [text for text in about if sends_rows(text, private)] == []
+    assert len([text for text in sent if any(name in text for name in private)]) > 10
+    assert [text for text in sent if sends(text, private)] == []
+
+
+@pytest.mark.parametrize("user", ["postgres", "looker"])
+def test_the_log_shows_no_records_of_linked_tables(postgres: Postgres, user: str) -> None:
+    """With temporary tables and without."""
+    for name, table in tables().items():
+        postgres.load(name, table)
+    postgres.let_read("looker", *tables())
+    with heard(postgres) as sent:
+        count_linked(postgres.address(None, user=user))
+    private = {*tables(), *ours_in(sent)}
+    assert (len(private) > len(tables())) == (user == "postgres")
+    assert len([text for text in sent if any(name in text for name in private)]) > 10
+    assert [text for text in sent if sends(text, private)] == []
 
 
 @pytest.mark.parametrize(
@@ -83,29 +62,29 @@ def test_the_statement_log_shows_that_only_counts_leave(postgres: Postgres) -> N
         'SELECT "age" FROM visits LIMIT 1',
         "COPY (SELECT c0, c1 FROM codes) TO STDOUT (FORMAT csv)",
         "SELECT max(age), place FROM visits GROUP BY seen",
+        "SELECT max(age) FROM visits",
         "CREATE TABLE kept AS SELECT * FROM visits",
+        "WITH codes AS MATERIALIZED (SELECT c0 FROM visits) SELECT c0 FROM codes",
+        'DECLARE "c" CURSOR FOR SELECT s.key FROM stays AS s JOIN patients AS p ON s.parent = p.key',
+        "COPY visits TO STDOUT",
+        "EXECUTE something",
     ],
 )
 def test_the_reading_of_the_log_would_notice(leak: str) -> None:
-    assert sends_rows(leak, {"visits", "codes"})
+    assert sends(leak, {"visits", "codes", "stays", "patients"})
 
 
 def test_counting_needs_no_right_but_reading(postgres: Postgres, open_reader: str) -> None:
-    before = len((postgres.folder / "log").read_text(encoding="utf-8", errors="replace"))
-    us.open(open_reader, BOOK).count(CLIQUES[:4])
-    sent = [text for text in statements(postgres, before) if "GROUPING SETS" in text]
-    assert len(sent) == 1
-    assert not sends_rows(sent[0].replace("WITH codes AS MATERIALIZED", "WITH codes AS"), {"visits", "codes"})
+    with heard(postgres) as sent:
+        us.open(open_reader, BOOK).count(CLIQUES[:4])
+    assert len([text for text in sent if "GROUPING SETS" in text]) == 1
+    assert [text for text in sent if sends(text, {"visits", "codes"})] == []
 
 
 @pytest.fixture
 def open_reader(postgres: Postgres) -> str:
     postgres.load("visits", typed_table())
-    with postgres.connect() as connection:
-        connection.execute("REVOKE TEMPORARY ON DATABASE postgres FROM PUBLIC")
-        if not connection.execute("SELECT 1 FROM pg_roles WHERE rolname = 'looker'").fetchone():
-            connection.execute("CREATE ROLE looker LOGIN")
-        connection.execute("GRANT SELECT ON visits TO looker")
+    postgres.let_read("looker", "visits")
     return postgres.address("visits", user="looker")
 
 

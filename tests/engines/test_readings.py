@@ -2,21 +2,17 @@
 
 import datetime as dt
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import understudy as us
-from tests.engines.conftest import put_into_sqlite
+from tests.engines.places import ENGINES, EVERY
 from understudy.codebook import Categorical, Codebook, Continuous, Dates, Grain, Integer, Ordinal
 from understudy.codebook.encode import encode_value
 from understudy.codebook.readings import Reading
-
-ENGINES = ["memory", "duckdb", "postgres", "mariadb", "sqlite", pytest.param("spark", marks=pytest.mark.java)]
 
 
 def edges(*numbers: int) -> tuple[Fraction, ...]:
@@ -188,27 +184,15 @@ TYPED = pa.table(
 SPELLED = pa.table({name: [texts[k % len(texts)] for k in range(ROWS)] for name, texts in TEXTS.items()})
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_reading_rules_mean_the_same_in_every_engine(
-    engine: str, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    for table in (SPELLED, TYPED):
-        what: Any = table
-        options: dict[str, Any] = {}
-        if engine == "duckdb":
-            options = {"local_bytes": 0}
-        elif engine == "postgres":
-            what = request.getfixturevalue("postgres").load("messy", table)
-        elif engine == "mariadb":
-            what = request.getfixturevalue("maria").load("messy", table)
-        elif engine == "sqlite":
-            what = put_into_sqlite(tmp_path / "t.db", "messy", table)  # known by its first bytes
-        elif engine == "spark":
-            pq.write_table(table, tmp_path / "t.parquet")
-            what, options = request.getfixturevalue("spark"), {"table": str(tmp_path / "t.parquet")}
-        source = us.open(what, BOOK, unknown="missing", **options)
-        grids = [secret.open().to_grid() for secret in source.count([[name] for name in BOOK.names])]
-        for column, grid in zip(BOOK.modelled, grids, strict=True):
-            codes = [encode_value(column, value) for value in table.column(column.name).to_pylist()]
-            filled = [column.missing_code if code is None else code for code in codes]
-            assert grid.tolist() == np.bincount(filled, minlength=column.size).tolist(), column.name
+@pytest.mark.parametrize("table", [SPELLED, TYPED], ids=["spelled", "typed"])
+@pytest.mark.parametrize("engine", ["memory", "DuckDB from memory", *EVERY])
+def test_reading_rules_mean_the_same_in_every_engine(engine: str, table: pa.Table, place: Any, put_with: Any) -> None:
+    what, name, options = table, None, {} if engine == "memory" else {"local_bytes": 0}
+    if engine in ENGINES:
+        (what, name), options = put_with(engine, table), dict(place(engine).options)
+    source = us.open(what, BOOK, table=name, unknown="missing", **options)
+    grids = [secret.open().to_grid() for secret in source.count([[name] for name in BOOK.names])]
+    for column, grid in zip(BOOK.modelled, grids, strict=True):
+        codes = [encode_value(column, value) for value in table.column(column.name).to_pylist()]
+        filled = [column.missing_code if code is None else code for code in codes]
+        assert grid.tolist() == np.bincount(filled, minlength=column.size).tolist(), column.name

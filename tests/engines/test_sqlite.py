@@ -11,7 +11,7 @@ from urllib.parse import quote
 import pytest
 
 import understudy as us
-from tests.engines.conftest import put_into_sqlite
+from tests.engines.places import put_into_sqlite
 from tests.engines.test_engines import BOOK, CLIQUES, opened, reference_codes, typed_table
 from tests.engines.test_injection import NAMES, counted, expected, identifier, table_of
 from understudy.codebook import Categorical, Codebook, Integer
