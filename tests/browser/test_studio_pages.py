@@ -10,7 +10,7 @@ import shutil
 import time
 
 import pytest
-from studio_stage import Person, running_studio
+from studio_stage import Person, choose_the_cap, running_studio
 
 from understudy.codebook import LinkedCodebook
 from understudy.facade import demo, releases
@@ -42,15 +42,6 @@ def person(root, chromium):
         yield person
         person.leave()
         opened.close()
-
-
-def choose_the_cap(person):
-    """A cap never changes, so none is chosen in advance."""
-    page = person.page
-    assert page.locator("input[name=epsilon][type=radio]:checked").count() == 0
-    assert page.locator("#cap-delta").input_value() == ""
-    page.get_by_label("epsilon 3", exact=True).check()
-    page.select_option("#cap-delta", "1e-05")
 
 
 def test_a_novice_releases_the_example_in_few_clicks(root, person):
