@@ -97,6 +97,15 @@ class Person:
         assert self.beyond == [], self.beyond
 
 
+def choose_the_cap(person, epsilon="3"):
+    """A cap never changes, so none is chosen in advance: neither its epsilon nor its delta."""
+    page = person.page
+    assert page.locator("input[name=epsilon][type=radio]:checked").count() == 0
+    assert page.locator("#cap-delta").input_value() == ""
+    page.get_by_label(f"epsilon {epsilon}", exact=True).check()
+    page.select_option("#cap-delta", "1e-05")
+
+
 def picture(person, folder, name, *, scheme="light", width=1200):
     """A whole screen as a file."""
     person.page.emulate_media(color_scheme=scheme)

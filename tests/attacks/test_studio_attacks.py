@@ -1,12 +1,16 @@
 """Somebody attacks the studio: from a page elsewhere, by an address, by a path, by what stands in files."""
 
+import csv
 import os
 import re
+from html.parser import HTMLParser
 
 import pytest
 from studio_visitor import HOST, ORIGIN, Visitor
 
-from understudy.studio.looks import is_looking
+from understudy.facade import book_edits, codebooks
+from understudy.studio.looking import look
+from understudy.studio.looks import find_look, is_looking
 from understudy.studio.workspace import OutsideRootError, Root, new_dataset
 
 SCRIPT = "<script>alert(1)</script>"
@@ -342,6 +346,74 @@ def test_scripts_in_names_stay_text(root):
         assert "<script>" not in text and "&lt;script&gt;" in text, path
         assert all(src.startswith('src="/static/') for src in re.findall(r"<script ([^>]*)", text)), path
         assert not re.search(r"<[^>]+ (style|on[a-z]+)=", text), path
+
+
+class Tags(HTMLParser):
+    """The tags of a page as a browser reads them, and whatever among them could run."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.seen, self.runs = set(), []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.seen.add(tag)
+        known = dict(attrs)
+        if tag == "script" and not known.get("src", "").startswith("/static/"):
+            self.runs.append(tag)
+        if tag in (
+            "b",
+            "img",
+            "iframe",
+            "style",
+            "object",
+            "base",
+        ):  # none is on these screens, unless somebody adds it
+            self.runs.append(tag)
+        self.runs += [f"{tag} {name}" for name in known if name == "style" or name.startswith("on")]
+        self.runs += [f"{tag} {name}" for name in ("href", "src") if (known.get(name) or "").startswith("javascript:")]
+
+
+HOSTILE = (SCRIPT, '<img src=x onerror="alert(2)">', "</text></svg><b>c</b>", "]]>'\"&lt;b&gt;")
+"""Levels that end what a page puts around them: text, a drawing, an attribute."""
+
+
+def hostile_table(root):
+    """Two columns with hostile names and levels, one of which fixes the other, and a person with several rows."""
+    names = ("id", SCRIPT, '"><img src=x onerror=alert(3)>', "age")
+    own = new_dataset(Root.at(root), "t", title=SCRIPT, data="../t.csv")
+    rows = [(n // 2, HOSTILE[n % 4], HOSTILE[n % 4][::-1], n % 90) for n in range(400)]
+    with (root / "t.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([names, *rows])
+    return own, names
+
+
+def test_scripts_in_rows_and_levels_stay_text_after_every_look(root):
+    """Only then are they drawn as a histogram, asked about, proposed as rules and counted by person."""
+    own, names = hostile_table(root)
+    for kind in ("rows", "draft"):
+        assert look(own, kind), find_look(own, kind).problem
+    book = codebooks.load_codebook(own.codebook)
+    assert book.column(SCRIPT).levels and set(book.column(SCRIPT).levels) == set(HOSTILE)
+    book_edits.set_person(own.codebook, "id", 2)
+    for kind in ("columns", "rules", "persons"):
+        assert look(own, kind), find_look(own, kind).problem
+    places = {name: number for number, name in enumerate(column.name for column in book.written)}
+    told = {f"codebook/column/{places[name]}": 4 for name in names[1:3]}
+    told |= {"codebook/review": 1, "codebook/rules": 1, "codebook/attest": 2, "codebook": 2, "data": 4, "split": 1}
+    told |= dict.fromkeys(("codebook/difference", "quote", "release", "report", "publish", "anonymise", "others"), 0)
+    visitor = Visitor(root)
+    for screen, least in told.items():
+        text = visitor.get(f"/d/t/{screen}").text
+        assert Tags(text).runs == [], screen
+        assert text.count("&lt;") >= least, f"{screen} shows no hostile word, so this proves nothing"
+    for name in names[1:3]:
+        text = visitor.get(f"/d/t/codebook/column/{places[name]}").text
+        (figure,) = re.findall(r'<figure class="histogram">(.*?)</figure>', text, flags=re.DOTALL)
+        assert figure.count("<rect") >= 4 and figure.count("&lt;") >= 4 and figure.count("<svg") == 1
+        assert Tags(figure).seen <= {"svg", "title", "desc", "rect", "text", "path", "g", "figcaption", "line"}
+    assert 'name="accept"' in visitor.get("/d/t/codebook/rules").text, "a rule about hostile levels is proposed"
+    assert 'name="panel-' in visitor.get("/d/t/codebook/review").text
 
 
 def test_ten_gigabytes_do_not_stop_the_studio(root):

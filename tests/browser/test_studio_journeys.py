@@ -13,7 +13,7 @@ from contextlib import suppress
 
 import pandas as pd
 import pytest
-from studio_stage import Person, running_studio
+from studio_stage import Person, choose_the_cap, running_studio
 
 from understudy.codebook import Codebook
 from understudy.facade import demo, releases
@@ -81,11 +81,10 @@ def people(root, chromium):
         browser.close()
 
 
-def plan(person, name, *, rows, cap="3"):
+def plan(person, name, *, rows):
     """Open the account and keep a plan."""
     person.goto(f"/d/{name}/quote?epsilon=1&rows={rows}&rows_about={rows}")
-    person.page.locator(f"input[name=epsilon][type=radio][value='{cap}']").check()
-    person.page.select_option("#cap-delta", "1e-05")
+    choose_the_cap(person)
     person.click("Open the account")
     person.wait("The account is open")
     person.click("Keep this plan and go on")

@@ -10,7 +10,7 @@ import shutil
 import time
 
 import pytest
-from studio_stage import Person, running_studio
+from studio_stage import Person, choose_the_cap, running_studio
 
 from understudy.codebook import LinkedCodebook
 from understudy.facade import demo, releases
@@ -44,15 +44,6 @@ def person(root, chromium):
         opened.close()
 
 
-def choose_the_cap(person):
-    """A cap never changes, so none is chosen in advance."""
-    page = person.page
-    assert page.locator("input[name=epsilon][type=radio]:checked").count() == 0
-    assert page.locator("#cap-delta").input_value() == ""
-    page.get_by_label("epsilon 3", exact=True).check()
-    page.select_option("#cap-delta", "1e-05")
-
-
 def test_a_novice_releases_the_example_in_few_clicks(root, person):
     """From the empty shelf to a signed release in a zip file; the browser itself counts what is pressed."""
     pressed = []
@@ -84,29 +75,45 @@ def test_a_novice_releases_the_example_in_few_clicks(root, person):
     assert (released, clicks) == (7, 10) and clicks <= MOST_CLICKS and typed == "example"
 
 
+FOCUSED = """() => {
+  const here = document.activeElement;
+  const label = here.labels?.[0]?.innerText ?? "";
+  return {
+    names: [here.innerText, here.ariaLabel, label, here.name].filter(Boolean).map((words) => words.trim()),
+    ring: getComputedStyle(here).outlineStyle,
+  };
+}"""
+"""What a person who tabs is told of the place where they are, and whether they can see it."""
+
+
+def tab_to(page, name):
+    """To what is called so, or begins so, by Tab alone."""
+    met = []
+    for _ in range(150):
+        page.keyboard.press("Tab")
+        focused = page.evaluate(FOCUSED)
+        met += focused["names"][:1]
+        if any(words.startswith(name) for words in focused["names"]):
+            assert focused["ring"] != "none", f"{name} has no ring when it is focused"
+            return
+    pytest.fail(f"the keyboard does not reach {name!r}, only {met}")
+
+
+def press(page, name):
+    tab_to(page, name)
+    page.keyboard.press("Enter")
+
+
 def test_the_keyboard_is_enough(root, person):
     """Tab and Enter alone: the example, its codebook, a column and its undo."""
     page = person.page
     person.goto("/")
-
-    def tab_to(name):
-        for _ in range(80):
-            page.keyboard.press("Tab")
-            focused = page.evaluate("(document.activeElement.innerText || document.activeElement.name || '').trim()")
-            if focused == name:
-                outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
-                assert outline != "none", f"{name} has no ring when it is focused"
-                return
-        pytest.fail(f"the keyboard does not reach {name!r}")
-
-    tab_to("Skip to the screen")
-    tab_to("Codebook")
-    page.keyboard.press("Enter")
+    tab_to(page, "Skip to the screen")
+    press(page, "Codebook")
     page.wait_for_url("**/d/example/codebook")
-    tab_to("sex")
-    page.keyboard.press("Enter")
+    press(page, "sex")
     page.wait_for_url("**/column/2")
-    tab_to("description")
+    tab_to(page, "description")
     page.keyboard.press("Control+A")
     page.keyboard.type("As registered")
     page.keyboard.press("Enter")
@@ -114,10 +121,69 @@ def test_the_keyboard_is_enough(root, person):
     assert "As registered" in (root / "example" / "codebook.toml").read_text()
     page.go_back()
     person.goto("/d/example/codebook")
-    tab_to("Undo the last change (1)")
-    page.keyboard.press("Enter")
+    press(page, "Undo the last change (1)")
     person.wait("The last change is taken back.")
     assert "As registered" not in (root / "example" / "codebook.toml").read_text()
+
+
+def test_the_keyboard_opens_pays_reads_and_signs(root, person):
+    """Account, payment, report and signature without a mouse, from the codebook to the zip file."""
+    pressed = []
+    demo.example_patients(root / "keys", rows=300)
+    shutil.move(root / "keys" / "patients.toml", root / "keys" / "codebook.toml")
+    own = new_dataset(Root.at(root), "keys", data="patients.csv", holdout="held-out.csv")
+    page = person.page
+    page.context.expose_binding("by_keys", lambda _, kind: pressed.append(kind))
+    page.context.add_init_script('addEventListener("pointerdown", () => window.by_keys("pointer"), true);')
+    person.goto("/d/keys/quote?epsilon=1&rows=200&rows_about=300")
+    tab_to(page, "epsilon 1")
+    assert page.locator("input[name=epsilon][type=radio]:checked").count() == 0, "reaching it chooses nothing"
+    page.keyboard.press("ArrowDown")
+    assert page.get_by_label("epsilon 3", exact=True).is_checked()
+    tab_to(page, "Delta of all releases together")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    assert page.locator("#cap-delta").input_value() == "1e-05"
+    press(page, "Open the account")
+    person.wait("The account is open")
+    assert releases.open_account(own.account).epsilon == 3
+    tab_to(page, "Epsilon")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_url("**epsilon=1.05**")
+    person.wait("2.86 times at most")
+    press(page, "Keep this plan and go on")
+    person.wait("The plan is kept")
+    tab_to(page, "Type the name of the data set")
+    page.keyboard.type("keys")
+    press(page, "Pay epsilon")
+    person.wait("Was it charged?")
+    (charge,) = releases.open_account(own.account).history()
+    assert charge.state.value == "committed" and releases.verify(own.releases / "1").is_valid
+    press(page, "Go on to the report")
+    person.wait("Fix the limits above first.")
+    tab_to(page, "Who sets them")
+    page.keyboard.type("Data access board")
+    press(page, "Fix these limits")
+    person.wait("The limits are fixed")
+    press(page, "Open the report")
+    press_when_there(person, "Read the report")
+    page.frame_locator("iframe").locator("h1").wait_for()
+    assert len(releases.open_account(own.account).looks()) == 1
+    press(page, "Go on to publishing")
+    person.wait("Everything that the release states")
+    press(page, "Write the passport and sign")
+    person.wait("is signed with the key")
+    assert (own.releases / "1" / "signature.json").is_file()
+    with page.expect_download() as taken:
+        press_when_there(person, "Download as zip")
+    assert taken.value.suggested_filename == "keys-1.zip"
+    assert pressed == [], "nothing of it was done with a pointer"
+
+
+def press_when_there(person, name):
+    """What the work leaves behind when it has ended; the screen before is loaded anew then."""
+    person.page.get_by_role("link", name=name).first.wait_for()
+    press(person.page, name)
 
 
 def encounters(place):

@@ -9,7 +9,7 @@ import re
 
 import pyarrow.parquet as pq
 import pytest
-from studio_stage import Person, running_studio
+from studio_stage import Person, choose_the_cap, running_studio
 
 from understudy.codebook import Codebook
 from understudy.facade import releases
@@ -105,6 +105,7 @@ def paid(person, here, *, rows, formats=()):
     """Account, plan, payment; the folder of the release."""
     page = person.page
     person.goto(f"{here}/quote?epsilon=1&rows={rows}&rows_about={rows}")
+    choose_the_cap(person)
     person.click("Open the account")
     person.wait("The account is open")
     assert person.faults() == []

@@ -114,6 +114,74 @@ def test_what_has_no_price_is_told_on_the_whole_screen_too(tmp_path):
         assert 'id="controls"' in visitor.get(f"/d/small/quote?rows=60&{words}").text, "the way back is there"
 
 
+CODED = """
+[[columns]]
+name = "diagnosis"
+kind = "icd9"
+"""
+
+
+def drawn_spans(page):
+    """The errors that the drawing shows, by the words beside them: its axis goes from 0.0001 to 1."""
+    drawing = next(one for one in re.findall(r"<svg.*?</svg>", page, flags=re.DOTALL) if "Expected errors" in one)
+    words = re.findall(r'<text x="8.0"[^>]*>(.*?)</text>', drawing)
+    bars = [(float(x), float(width)) for x, width in re.findall(r'<rect x="([0-9.]+)" [^>]*width="([0-9.]+)"', drawing)]
+    ticks = {
+        value: float(x)
+        for x, value in re.findall(r'<text x="([0-9.]+)" [^>]*text-anchor="middle" [^>]*>([0-9.e-]+)</text>', drawing)
+    }
+    start, decade = ticks["0.0001"], (ticks["1"] - ticks["0.0001"]) / 4
+    ends = [tuple(10 ** ((at - start) / decade - 4) for at in (x, x + width)) for x, width in bars]
+    return dict(zip(map(html.unescape, words), ends, strict=True))
+
+
+def told_forecast(page):
+    """What the screen says of errors, levels and codes, as plain text."""
+    (section,) = re.findall(r'<section aria-labelledby="buys">(.*?)</section>', page, flags=re.DOTALL)
+    return html.unescape(re.sub(r"<(?!svg)[^>]+>", "", re.sub(r"<svg.*?</svg>", "", section, flags=re.DOTALL)))
+
+
+def test_the_forecast_tells_errors_intervals_and_which_codes_vanish(tmp_path):
+    """What a price buys, in words and as a drawing: the figures of `us.quote`, also while the slider moves."""
+    own = small(tmp_path)
+    own.codebook.write_text(own.codebook.read_text() + CODED)
+    own.path("rows.csv").unlink()  # nothing of it is needed
+    visitor = Visitor(tmp_path)
+    seen = {}
+    for screen, epsilon in (("quote", 1.0), ("quote/price", 1.0), ("quote/price", 4.0)):
+        page = visitor.get(f"/d/small/{screen}?epsilon={epsilon}&rows_about=20000&rows=60").text
+        expected = tables.quote(
+            codebooks.load_any(own.codebook), 60, rows_about=20_000, epsilon=epsilon, delta=1e-6
+        ).forecast
+        told, drawn = told_forecast(page), drawn_spans(page)
+        for span, words in (
+            (expected.one_way, "tables of one column: expected error {}"),
+            (expected.two_way, "tables of two columns: expected error {}, on average"),
+        ):
+            assert words.format(span) in told
+        points = [min(100.0, 100 * end) for end in (expected.share_noise.low, expected.share_noise.high)]
+        assert re.search(
+            rf"the share of a group: noise adds {points[0]:.2g}( to {points[1]:.2g})? points either way", told
+        )
+        (codes,) = expected.codes
+        assert f"one with {codes.records:,} records or more in a column shows" in told
+        assert f"levels below about {expected.merged_below:.2%} of the records" in told
+        for words, span in (
+            ("shares of one column", expected.one_way),
+            ("tables of two columns", expected.two_way),
+            ("noise in the share of a group, either way", expected.share_noise),
+        ):
+            low, high = drawn[words]
+            least = max(span.low, 1e-4)
+            assert low == pytest.approx(least, rel=0.02) and high >= low, words
+            if span.high > 1.2 * least:  # shorter bars are drawn so that they can be seen
+                assert high == pytest.approx(span.high, rel=0.02), words
+        seen[screen, epsilon] = (drawn["tables of two columns"], codes.records)
+    assert seen["quote", 1.0] == seen["quote/price", 1.0]
+    (before, needed), (after, fewer) = seen["quote/price", 1.0], seen["quote/price", 4.0]
+    assert after[1] < before[1] and fewer < needed, "a larger epsilon buys smaller errors and shows rarer codes"
+
+
 def test_an_error_that_is_named_finds_its_epsilon(tmp_path):
     small(tmp_path)
     visitor = Visitor(tmp_path)
@@ -365,6 +433,30 @@ def test_a_report_that_a_command_made_waits_for_the_limits_too(tmp_path):
     assert "Read it" not in visitor.get("/d/small/report").text
     visitor.done("/d/small/report/board", {"limit-share_error": "0.05", "by": "Data access board"})
     assert visitor.get("/d/small/report/1/page").text == "<p>secret</p>"
+
+
+def test_what_is_confidential_is_called_so_in_the_folder_of_downloads(tmp_path):
+    """There it lies among everything else; what may leave the house is not called so."""
+    own, visitor = small(tmp_path), Visitor(tmp_path)
+    tables.synthesize(
+        own.path("rows.csv"), own.codebook, 40, epsilon=1.0, delta=1e-6, out=private(own), method="marginals"
+    )
+    own.reports.mkdir()
+    own.path("reports", "1.html").write_text("<p>secret</p>")
+    visitor.done("/d/small/report/board", {"limit-share_error": "0.05", "by": "Data access board"})
+    assert 'href="/d/small/report/1/file" download' in visitor.get("/d/small/report/1").text
+    kept = visitor.get("/d/small/report/1/file")
+    assert kept.text == "<p>secret</p>" and kept.headers["x-understudy-audience"] == "confidential"
+    assert kept.headers["content-disposition"] == "attachment; filename*=UTF-8''CONFIDENTIAL-small-1-report.html"
+    assert kept.headers["cache-control"] == "no-store"
+    visitor.done("/d/small/publish/1/pack")
+    handed_out(own)
+    taken = visitor.get("/d/small/publish/1/zip")
+    assert taken.headers["content-disposition"] == 'attachment; filename="small-1.zip"'
+    assert taken.headers["x-understudy-audience"] == "public"
+    for screen in ("data", "codebook", "codebook/column/0", "quote", "release", "report/1", "publish/1", "anonymise"):
+        offered = set(re.findall(r'href="([^"]+)" download', visitor.get(f"/d/small/{screen}").text))
+        assert offered <= {"/d/small/report/1/file", "/d/small/publish/1/zip"}, f"{screen}: a name to be checked here"
 
 
 def private(own):
