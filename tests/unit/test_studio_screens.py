@@ -1,7 +1,11 @@
 """The first three screens without a browser: a file becomes an attested codebook, and the command line agrees."""
 
 import html
+import os
 import re
+import signal
+import subprocess
+import sys
 import time
 from dataclasses import replace
 from importlib import resources
@@ -17,7 +21,16 @@ from understudy.facade.codebooks import load_codebook
 from understudy.studio.books import lines_of, progress_of
 from understudy.studio.guard import Form
 from understudy.studio.looking import look
-from understudy.studio.looks import find_look, is_looking, keep_look, key_of, looking_for
+from understudy.studio.looks import (
+    find_look,
+    is_looking,
+    is_writing,
+    keep_look,
+    key_of,
+    looking_for,
+    start_look,
+    stop_looks,
+)
 from understudy.studio.screens.review import answers_of
 from understudy.studio.workspace import Root, new_dataset, private_folder, write_private
 
@@ -459,6 +472,51 @@ def test_nothing_is_changed_beside_a_look_that_writes(own, kind):
     marker.unlink()
     visitor.post(f"{here}/data/person", {"who": "row"}, came_from=f"{here}/data")
     assert own.codebook.read_text() != before
+
+
+@pytest.fixture
+def somebody_looks(own):
+    """A process that is called as those that look, and began two hours ago."""
+    words = ["understudy.studio.looking", str(own.root.folder), own.name, "draft"]
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)", *words], start_new_session=True)
+    try:
+        marker = private_folder(own.looks) / "draft.running"
+        marker.write_text(f"{process.pid} {time.time() - 7200:.0f}")
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="the system does not say what a process is")
+def test_a_look_of_hours_is_known_as_long_as_it_runs(own, somebody_looks):
+    assert is_looking(own) and is_writing(own) and looking_for(own) > 7000
+    with pytest.raises(ParameterError, match="still looking"):
+        start_look(own, "rows")
+    stop_looks(own)
+    assert somebody_looks.wait(30) == -signal.SIGKILL and not is_looking(own)
+
+
+def test_a_look_whose_process_is_another_one_or_never_began_is_forgotten(own):
+    marker = private_folder(own.looks) / "draft.running"
+    for words, expected in {
+        f"0 {time.time():.0f}": True,
+        f"0 {time.time() - 7200:.0f}": False,
+        f"{os.getpid()} {time.time() - 7200:.0f}": False,  # the number of somebody else now
+    }.items():
+        marker.write_text(words)
+        assert is_looking(own) is is_writing(own) is expected, words
+
+
+def test_a_process_that_hides_what_it_is_counts_for_an_hour(own, monkeypatch):
+    """Where the system does not tell, a number that lives is taken for the look, but not for ever."""
+    from understudy.studio import looks
+
+    monkeypatch.setattr(looks, "_is_ours", lambda own, pid: None)
+    marker = private_folder(own.looks) / "draft.running"
+    for age, expected in {10: True, 7200: False}.items():
+        marker.write_text(f"{os.getpid()} {time.time() - age:.0f}")
+        assert is_looking(own) is expected
 
 
 def test_a_rule_is_accepted_from_what_was_found(own):

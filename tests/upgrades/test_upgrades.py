@@ -220,7 +220,7 @@ def test_folders_of_the_studio_say_their_format_and_newer_ones_are_refused(tmp_p
     assert Root.at(tmp_path).dataset("stays").title == "Stays", "the first ones did not say it"
     declared.write_text('format = 99\ntitle = "Stays"\n', encoding="utf-8")
     with pytest.raises(UnderstudyError, match=r"'stays' is of format 99, not 1; use the version that wrote it"):
-        _ = Root.at(tmp_path).dataset("stays").title
+        _ = Root.at(tmp_path).dataset("stays").declared
 
 
 def test_approvals_of_the_studio_say_their_format_and_newer_ones_are_refused(tmp_path):
