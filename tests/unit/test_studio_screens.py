@@ -519,6 +519,50 @@ def test_a_process_that_hides_what_it_is_counts_for_an_hour(own, monkeypatch):
         assert is_looking(own) is expected
 
 
+def test_a_codebook_that_is_there_already_is_taken(tmp_path, own):
+    """As it is, with its remarks and who attested what."""
+    visitor = Visitor(tmp_path)
+    own.codebook.rename(tmp_path / "ours.toml")
+    shown = visitor.get("/d/stays/data").text
+    assert "A codebook that is there already" in shown and '<option value="ours.toml">' in shown
+    visitor.done("/d/stays/data/book", {"book": "ours.toml"})
+    visitor.wait("stays")
+    assert own.codebook.read_text() == BOOK and find_look(own, "columns").seen["rows"] == 240
+    assert own.codebook.stat().st_mode & 0o077 == 0
+    visitor.post("/d/stays/data/book", {"book": "ours.toml"}, came_from="/d/stays/data")
+    assert "there is a codebook already" in visitor.get("/d/stays/data").text
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("format = 1\n[[columns]]\nname = 3\n", "kind"),
+        (f'[[packs]]\nname = "own"\nfile = "../../secret.csv"\n{BOOK}', "outside the root"),
+        (None, "no file"),
+    ],
+)
+def test_a_codebook_that_cannot_be_taken_leaves_nothing(tmp_path, own, text, sentence):
+    visitor = Visitor(tmp_path)
+    own.codebook.unlink()
+    if text is not None:
+        (tmp_path / "theirs.toml").write_text(text)
+    visitor.post("/d/stays/data/book", {"book": "theirs.toml"}, came_from="/d/stays/data")
+    shown = visitor.get("/d/stays/data").text
+    fault = re.search(r'id="fault">(.*?)</strong>', shown, flags=re.DOTALL)[1]
+    assert sentence in fault and 'value="theirs.toml"' in shown and not own.path("codebook.toml").exists()
+
+
+def test_a_codebook_is_drafted_from_another_file_than_the_data(tmp_path, own):
+    visitor = Visitor(tmp_path)
+    own.codebook.unlink()
+    (tmp_path / "export.csv").write_text("id,sex,age\n" + "".join(f"x{n},{'FMX'[n % 3]},{n}\n" for n in range(60)))
+    visitor.done("/d/stays/data/book", {"book": "export.csv"})
+    visitor.wait("stays")
+    assert find_look(own, "draft").problem == ""
+    assert load_codebook(own.codebook).column("sex").levels == ("F", "M", "X"), "of the export; the data have no X"
+    assert not list(own.looks.glob("*.given"))
+
+
 def test_a_rule_is_accepted_from_what_was_found(own):
     """A list that somebody has looked at anew since: a rule that needs a public table would be taken without one."""
     visitor, here = Visitor(own.root.folder), "/d/stays/codebook/rules"

@@ -301,6 +301,15 @@ def table_words(own: Dataset) -> tuple[str, str]:
     return ("", "") if table is None else (f" --table {shlex.quote(table)}", f", table={table!r}")
 
 
+EXPORT = "EXPORT.csv"
+"""For a server: a small export in a safe place, whose values may be looked at."""
+
+
+def reviewed_words(own: Dataset) -> tuple[str, tuple[str, str]]:
+    """The rows beside which a codebook is reviewed, and their table: those of a server only as an export."""
+    return (EXPORT, ("", "")) if own.is_on_server else (data_words(own), table_words(own))
+
+
 def making(own: Dataset, *folders: Path) -> tuple[str, ...]:
     """The command that makes the folders that a command writes into, where they are missing."""
     missing = [shlex.quote(own.shown(place)) for place in folders if not place.is_dir()]

@@ -14,7 +14,7 @@ from understudy.studio.changes import check_number, last_kept, number_of, steps_
 from understudy.studio.frame import Audience, Equivalent, dataset_of, fragment, go, page, say
 from understudy.studio.guard import form_of
 from understudy.studio.looks import find_look, is_looking, looking_for, start_look, stop_looks
-from understudy.studio.plans import table_words
+from understudy.studio.plans import reviewed_words, table_words
 from understudy.studio.stored_books import is_linked, load_book, tables_of
 from understudy.studio.texts import texts
 from understudy.studio.workspace import Dataset
@@ -42,6 +42,7 @@ def show(request: Request, dataset: str) -> Response:
         dataset=own,
         shown=number_of(own),
         has_book=has_book,
+        on_server=own.is_on_server,
         lines=lines,
         groups=_groups(own, lines) if has_book else [],
         is_described=not any(line.state in ("open", "dangerous") for line in lines),
@@ -194,6 +195,7 @@ def _rules(own: Dataset) -> tuple[object, ...]:
 def _same(own: Dataset) -> Equivalent:
     book, data = own.shown(own.path("codebook.toml")), own.root.spelled(own.data)
     table, named = table_words(own)
+    reviewed, (of_reviewed, in_reviewed) = reviewed_words(own)
     kind = "LinkedCodebook" if is_linked(own) else "Codebook"
     kept = last_kept(own)
     back = "" if kept is None else own.shown(kept)
@@ -201,7 +203,7 @@ def _same(own: Dataset) -> Equivalent:
         commands=(
             f"understudy codebook show {book}",
             f"understudy codebook check {quote_word(data)} -c {book}{table}",
-            f"understudy codebook review {book} --data {quote_word(data)}{table} --by NAME",
+            f"understudy codebook review {book} --data {quote_word(reviewed)}{of_reviewed} --by NAME",
             f"understudy codebook declare {book} --by NAME --from SOURCE",
             *((f"cp {back} {book}",) if back else ()),
         ),
@@ -209,7 +211,7 @@ def _same(own: Dataset) -> Equivalent:
             "import understudy as us",
             f'us.{kind}.load("{book}")',
             f'us.check({data!r}, "{book}"{named}).faults',
-            f'us.review("{book}", {data!r}{named}).questions',
+            f'us.review("{book}", {reviewed!r}{in_reviewed}).questions',
             f'us.declare("{book}", by="NAME", source="SOURCE")',
         ),
     )

@@ -13,12 +13,13 @@ from starlette.responses import Response
 from understudy.errors import CodebookError, ParameterError, UnderstudyError
 from understudy.studio.changes import changing, check_number, number_of
 from understudy.studio.forms import FieldError
-from understudy.studio.frame import Audience, Equivalent, dataset_of, fragment, go, page, root_of, say
+from understudy.studio.frame import Audience, Equivalent, dataset_of, fragment, go, page, plain_fault, root_of, say
 from understudy.studio.guard import form_of
 from understudy.studio.looks import find_look, start_look
+from understudy.studio.plans import EXPORT
 from understudy.studio.stored_books import is_linked, load_book
 from understudy.studio.texts import texts
-from understudy.studio.workspace import DATABASE_FILES, Dataset, Root, file_of, new_dataset
+from understudy.studio.workspace import DATABASE_FILES, Dataset, Root, file_of, new_dataset, write_private
 
 router = APIRouter()
 _PACKED = (".gz", ".bz2", ".xz", ".zst")
@@ -130,6 +131,8 @@ def show(request: Request, dataset: str) -> Response:
         options=options_of(own),
         names=READING,
         place=own.root.spelled(own.data),
+        on_server=own.is_on_server,
+        books=[] if has_book else _books_below(own.root),
         kept_back="" if own.holdout is None else own.root.spelled(own.holdout),
         files=[own.root.relative(path) for path in own.root.row_files()],
     )
@@ -268,8 +271,54 @@ def draft(request: Request, dataset: str) -> Response:
     own = dataset_of(request, dataset)
     if own.codebook.is_file():
         raise ParameterError(texts("data")["book_there"])
+    if own.is_on_server:
+        raise ParameterError(texts("data")["book"]["on_server"])
     start_look(own, "draft", "columns")
     return go(f"/d/{own.name}/codebook")
+
+
+@router.post("/d/{dataset}/data/book")
+def take_book(request: Request, dataset: str) -> Response:
+    """Take a codebook that lies below the root, or draft one from another file than the data; then look at columns."""
+    own, form, words = dataset_of(request, dataset), form_of(request), texts("data")["book"]
+    if own.codebook.is_file():
+        raise ParameterError(texts("data")["book_there"])
+    if not form["book"]:
+        raise FieldError("book", words["none"])
+    try:
+        place = own.root.path(form["book"].partition("?")[0])
+    except UnderstudyError as reason:
+        raise FieldError("book", str(reason)) from None
+    if not place.is_file():
+        raise FieldError("book", texts("data")["new"]["no_file"].format(file=form["book"][:200]))
+    if place.suffix.lower() == ".toml":
+        _copy_book(own, place)
+        start_look(own, "columns")
+    else:
+        start_look(own, "draft", "columns", given={"from": form["book"]})
+    return go(f"/d/{own.name}/codebook")
+
+
+def _copy_book(own: Dataset, place: Path) -> None:
+    """The codebook in the folder of the data set, if it is one that can be used there."""
+    write_private(own.path("codebook.toml"), place.read_bytes())
+    try:
+        load_book(own)
+    except UnderstudyError as reason:
+        own.path("codebook.toml").unlink()
+        faults = reason.faults if isinstance(reason, CodebookError) else ()  # without the name of the copy
+        raise FieldError("book", " ".join(faults) or plain_fault(reason)) from None
+
+
+def _books_below(root: Root) -> list[str]:
+    """Files that may be codebooks, or from which one can be drafted."""
+    named = sorted({root.relative(root.path(name, "codebook.toml")) for name in _folders(root)})
+    loose = sorted(place.name for place in root.folder.glob("*.toml") if place.name != "studio.toml")
+    return [*loose, *named, *(root.relative(path) for path in root.row_files())]
+
+
+def _folders(root: Root) -> list[str]:
+    return [own.name for own in root.datasets() if own.path("codebook.toml").is_file()]
 
 
 def options_of(own: Dataset) -> dict[str, str]:
@@ -284,15 +333,16 @@ def _same(own: Dataset) -> Equivalent:
     table = f" --table {quote_word(own.table)}" if own.table and not several else ""
     named = f", table={own.table!r}" if own.table and not several else ""
     draft = "draft_tables" if several else "draft"
+    drafted, of_drafted, in_drafted = (EXPORT, "", "") if own.is_on_server else (data, table, named)
     known = load_book(own) if own.codebook.is_file() else None
     return Equivalent(
         commands=(
-            f"understudy codebook draft {quote_word(data)} --out {book}{table}",
+            f"understudy codebook draft {quote_word(drafted)} --out {book}{of_drafted}",
             f"understudy codebook check {quote_word(data)} -c {book}{table}",
         ),
         python=(
             "import understudy as us",
-            f'us.{draft}({data!r}, "{book}"{named})',
+            f'us.{draft}({drafted!r}, "{book}"{in_drafted})',
             f'us.check({data!r}, "{book}"{named}).faults',
             *_edits(known, book),
         ),

@@ -14,7 +14,7 @@ from understudy.studio.forms import FieldError, Refused
 from understudy.studio.frame import Audience, Equivalent, dataset_of, go, page, say
 from understudy.studio.guard import Form, form_of, session_of
 from understudy.studio.looks import find_look, is_looking, start_look
-from understudy.studio.plans import table_words
+from understudy.studio.plans import reviewed_words
 from understudy.studio.stored_books import load_book, spelled, tables_of
 from understudy.studio.texts import texts
 
@@ -33,8 +33,7 @@ def show(request: Request, dataset: str) -> Response:
     session, trouble = session_of(request), find_look(own, "answers").problem
     if trouble and session.answered is not None and session.answered.action == request.url.path:
         session.refused = replace(session.answered, sentence=trouble)
-    path, data = own.shown(own.path("codebook.toml")), own.root.spelled(own.data)
-    table, named = table_words(own)
+    path, data, (table, named) = own.shown(own.path("codebook.toml")), *reviewed_words(own)
     same = Equivalent(
         commands=(f"understudy codebook review {path} --data {quote_word(data)}{table} --by NAME",),
         python=(
@@ -54,6 +53,7 @@ def show(request: Request, dataset: str) -> Response:
         tab="review",
         look=look,
         has_book=has_book,
+        on_server=own.is_on_server,
         questions=[
             {**question, "panel": panel_of(question["id"]), "table": question["id"].rpartition(".")[0]}
             for question in (look.seen or {}).get("questions", ())
