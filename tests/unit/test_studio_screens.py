@@ -403,7 +403,7 @@ def test_every_screen_shows_the_same_by_command_and_in_python(tmp_path, own):
     for path in ["/", "/new", *(f"/d/{name}/{step}" for name in (own.name, bare.name) for step in steps)]:
         answer = visitor.get(path)
         shown = re.search(r'<section class="same">.*?</section>', answer.text, flags=re.DOTALL)[0]
-        command, python = re.findall(r"<pre[^>]*>(.*?)</pre>", shown, flags=re.DOTALL)
+        command, python, *_ = re.findall(r"<pre[^>]*>(.*?)</pre>", shown, flags=re.DOTALL)
         assert answer.status_code == 200 and command.strip() and "import" in python, path
 
 

@@ -174,20 +174,28 @@ _LOOKS: dict[str, Callable[[Dataset], Any]] = {
 }
 
 
+def _key(own: Dataset, kind: str) -> str:
+    """What the look depends on; nothing where the codebook cannot be read, which whoever looks is told."""
+    try:
+        return key_of(own, kind)
+    except UnderstudyError:
+        return ""
+
+
 def look(own: Dataset, kind: str) -> bool:
     """Make one look and keep it; whether it succeeded."""
     try:
         seen = _LOOKS[kind](own)
     except UnderstudyError as reason:
-        keep_look(own, kind, key_of(own, kind), problem=str(reason))
+        keep_look(own, kind, _key(own, kind), problem=str(reason))
         return False
     except MemoryError:
-        keep_look(own, kind, key_of(own, kind), problem=texts("data")["no_memory"])
+        keep_look(own, kind, _key(own, kind), problem=texts("data")["no_memory"])
         return False
     except Exception as reason:  # its words may hold anything; the kind of mistake is enough to report
-        keep_look(own, kind, key_of(own, kind), problem=texts("data")["ours"].format(kind=type(reason).__name__))
+        keep_look(own, kind, _key(own, kind), problem=texts("data")["ours"].format(kind=type(reason).__name__))
         return False
-    keep_look(own, kind, key_of(own, kind), seen=seen)
+    keep_look(own, kind, _key(own, kind), seen=seen)
     return True
 
 

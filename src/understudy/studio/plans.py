@@ -74,11 +74,14 @@ class Plan:
         method = "" if self.method == DEFAULT else f", method={self.method!r}"
         return f"rows={self.rows}{method}, " + ", ".join(f"{name}={value}" for name, value in self.options.items())
 
+    def recipe(self) -> str:
+        """As the text of a recipe file."""
+        text = toml_text({"method": self.method, "rows": self.rows, **self.options})
+        return f"# {texts('quote')['recipe_head']}\n{text}"
+
     def save(self, own: Dataset) -> None:
         """Keep it: the recipe in a file of its own, the public guess with the data set."""
-        head = texts("quote")["recipe_head"]
-        text = toml_text({"method": self.method, "rows": self.rows, **self.options})
-        write_private(own.path(RECIPE), f"# {head}\n{text}")
+        write_private(own.path(RECIPE), self.recipe())
         own.declare(rows_about=str(self.rows_about))
 
 

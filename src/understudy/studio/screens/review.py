@@ -17,6 +17,7 @@ from understudy.studio.looks import find_look, is_looking, start_look
 from understudy.studio.plans import reviewed_words
 from understudy.studio.stored_books import load_book, spelled, tables_of
 from understudy.studio.texts import texts
+from understudy.studio.workspace import toml_text
 
 router = APIRouter()
 
@@ -34,13 +35,16 @@ def show(request: Request, dataset: str) -> Response:
     if trouble and session.answered is not None and session.answered.action == request.url.path:
         session.refused = replace(session.answered, sentence=trouble)
     path, data, (table, named) = own.shown(own.path("codebook.toml")), *reviewed_words(own)
+    answers = proposed_answers((look.seen or {}).get("questions", ()))
+    answered = f"understudy codebook review {path} --data {quote_word(data)}{table} --answers answers.toml --by NAME"
     same = Equivalent(
-        commands=(f"understudy codebook review {path} --data {quote_word(data)}{table} --by NAME",),
+        commands=(f"understudy codebook review {path} --data {quote_word(data)}{table} --by NAME", answered),
         python=(
             "import understudy as us",
             f'us.review("{path}", {data!r}{named}).questions',
-            f'us.review("{path}", {data!r}{named}, answers={{"panels": {{"levels": "yes"}}}}, by="NAME")',
+            f'us.review("{path}", {data!r}{named}, answers={answers!r}, by="NAME")',
         ),
+        files=(("answers.toml", toml_text(answers)),),
     )
     return page(
         request,
@@ -80,6 +84,13 @@ def answer(request: Request, dataset: str) -> Response:
     session_of(request).answered = Refused(action=request.url.path, pairs=form.pairs, sentence="", field="")
     say(request, texts("codebook")["review"]["taken"])
     return go(f"/d/{own.name}/codebook")
+
+
+def proposed_answers(questions: Any) -> dict[str, Any]:
+    """The answers that the questions propose, as a file of answers has them."""
+    panels = {question["id"]: question["proposed"] for question in questions if question["columns"]}
+    person = {"person": "no"} if any(not question["columns"] for question in questions) else {}
+    return {**person, "panels": panels or {"levels": "yes"}}
 
 
 def answers_of(questions: Any, form: Form) -> dict[str, Any]:
