@@ -36,6 +36,14 @@ if TYPE_CHECKING:  # for editors and type checkers; a test holds it together wit
     from understudy.facade.answers import quote_answer as quote_answer
     from understudy.facade.averages import averages_risk as averages_risk
     from understudy.facade.averages import reconstruct as reconstruct
+    from understudy.facade.boards import read_board as read_board
+    from understudy.facade.boards import save_board as save_board
+    from understudy.facade.book_edits import edit_column as edit_column
+    from understudy.facade.book_edits import remove_rule as remove_rule
+    from understudy.facade.book_edits import set_cap as set_cap
+    from understudy.facade.book_edits import set_person as set_person
+    from understudy.facade.book_edits import set_weight as set_weight
+    from understudy.facade.book_edits import take_codes as take_codes
     from understudy.facade.codebooks import check as check
     from understudy.facade.codebooks import declare as declare
     from understudy.facade.codebooks import draft as draft
@@ -65,6 +73,8 @@ if TYPE_CHECKING:  # for editors and type checkers; a test holds it together wit
     from understudy.facade.methods import method_facts as method_facts
     from understudy.facade.passports import passport as passport
     from understudy.facade.passports import sign as sign
+    from understudy.facade.peeks import column_counts as column_counts
+    from understudy.facade.peeks import first_rows as first_rows
     from understudy.facade.plans import plan as plan
     from understudy.facade.r_frames import r_functions as r_functions
     from understudy.facade.releases import combine_files as combine_files
@@ -108,6 +118,7 @@ _HOME = {
     "audit": "understudy.facade.looks",
     "averages_risk": "understudy.facade.averages",
     "check": "understudy.facade.codebooks",
+    "column_counts": "understudy.facade.peeks",
     "combine": "understudy.evaluate.combine",
     "combine_files": "understudy.facade.releases",
     "commute": "understudy.facade.commutes",
@@ -122,6 +133,7 @@ _HOME = {
     "draw_parts": "understudy.facade.tables",
     "draw_reliability": "understudy.facade.scores",
     "draw_shapes": "understudy.facade.scores",
+    "edit_column": "understudy.facade.book_edits",
     "evaluate": "understudy.facade.looks",
     "evaluate_commute": "understudy.facade.commutes",
     "evaluate_large": "understudy.facade.looks",
@@ -129,6 +141,7 @@ _HOME = {
     "example_commutes": "understudy.facade.demo",
     "example_histories": "understudy.facade.demo",
     "example_patients": "understudy.facade.demo",
+    "first_rows": "understudy.facade.peeks",
     "forecast": "understudy.facade.forecasts",
     "forecast_editions": "understudy.facade.editions",
     "impute": "understudy.facade.tables",
@@ -147,19 +160,26 @@ _HOME = {
     "quote_commute": "understudy.facade.commutes",
     "quote_count": "understudy.facade.tables",
     "r_functions": "understudy.facade.r_frames",
+    "read_board": "understudy.facade.boards",
     "read_recipe": "understudy.facade.tables",
     "reconstruct": "understudy.facade.averages",
     "records_per_cell": "understudy.facade.codebooks",
+    "remove_rule": "understudy.facade.book_edits",
     "report_anonymity": "understudy.facade.anonymity",
     "review": "understudy.facade.reviews",
     "rules": "understudy.facade.reviews",
     "rumap": "understudy.facade.looks",
+    "save_board": "understudy.facade.boards",
+    "set_cap": "understudy.facade.book_edits",
+    "set_person": "understudy.facade.book_edits",
+    "set_weight": "understudy.facade.book_edits",
     "sign": "understudy.facade.passports",
     "split": "understudy.facade.linked",
     "supersede": "understudy.facade.editions",
     "synthesize": "understudy.facade.tables",
     "synthesize_many": "understudy.facade.tables",
     "synthesize_parts": "understudy.facade.tables",
+    "take_codes": "understudy.facade.book_edits",
     "template": "understudy.facade.linked",
     "train": "understudy.facade.scores",
     "verify": "understudy.facade.releases",

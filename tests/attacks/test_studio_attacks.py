@@ -1,16 +1,20 @@
 """Somebody attacks the studio: from a page elsewhere, by an address, by a path, by what stands in files."""
 
 import csv
+import json
 import os
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 from studio_visitor import HOST, ORIGIN, Visitor
 
 from understudy.facade import book_edits, codebooks
+from understudy.studio import jobs
 from understudy.studio.looking import look
 from understudy.studio.looks import find_look, is_looking
+from understudy.studio.released import find_release
 from understudy.studio.workspace import OutsideRootError, Root, new_dataset
 
 SCRIPT = "<script>alert(1)</script>"
@@ -21,6 +25,14 @@ name = "{SCRIPT}"
 kind = "categorical"
 levels = ["{SCRIPT}", "b\\" onload=alert(2)"]
 origin = "drafted"
+"""
+
+SECRET_BOOK = """format = 1
+
+[[columns]]
+name = "Alice"
+kind = "categorical"
+levels = ["F", "M"]
 """
 
 
@@ -197,6 +209,94 @@ def test_links_in_releases_lead_nowhere(root, tmp_path):
     (own.releases / "1" / "manifest.json").symlink_to(tmp_path / "manifest.json")
     for path in ("/", "/d/t/publish", "/d/t/publish/1"):
         assert "Alice" not in visitor.get(path).text, path
+
+
+@pytest.mark.parametrize("name", [".looks/rows.json", ".looks/columns.json", ".looks", ".undo"])
+def test_links_in_place_of_what_the_studio_keeps_show_nothing(root, tmp_path, name):
+    """What was seen in rows, and earlier texts of a codebook: both are read by the studio and shown."""
+    own = with_dataset(root)
+    own.path("codebook.toml").write_text(SECRET_BOOK.replace("Alice", "sex"))
+    own.path("draft.toml").write_text(SECRET_BOOK.replace("Alice", "sex"))
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    table = {"name": "Alice", "header": ["Alice"], "rows": [["Alice"]], "reading": {}, "guesses": []}
+    seen = {"tables": [table], "faults": ["Alice"], "questions": [], "counts": {}}
+    for kind in ("rows", "columns"):
+        (outside / f"{kind}.json").write_text(json.dumps({"key": "", "seen": seen}))
+    (outside / "000001.toml").write_text(SECRET_BOOK)
+    (own.folder / name).parent.mkdir(exist_ok=True)
+    (own.folder / name).symlink_to(outside / Path(name).name if name.endswith("json") else outside)
+    visitor = Visitor(root)
+    visitor.post("/d/t/codebook/undo", came_from="/d/t/codebook")
+    for path in ("/", "/d/t/data", "/d/t/data/rows", "/d/t/codebook", "/d/t/codebook/difference"):
+        assert "Alice" not in visitor.get(path).text, path
+    assert "Alice" not in own.codebook.read_text() and visitor.get("/").status_code == 200
+    assert sorted(path.name for path in outside.iterdir()) == ["000001.toml", "columns.json", "rows.json"]
+
+
+def test_an_earlier_text_that_is_a_link_is_not_brought_back(root, tmp_path):
+    own = with_dataset(root)
+    own.path("codebook.toml").write_text(SECRET_BOOK.replace("Alice", "sex"))
+    (tmp_path / "secret.toml").write_text(SECRET_BOOK)
+    own.undo.mkdir()
+    (own.undo / "000001.toml").write_text(SECRET_BOOK.replace("Alice", "age"))
+    (own.undo / "000002.toml").symlink_to(tmp_path / "secret.toml")
+    visitor = Visitor(root)
+    assert visitor.post("/d/t/codebook/undo", came_from="/d/t/codebook").status_code == 303
+    assert 'name = "age"' in own.codebook.read_text() and (tmp_path / "secret.toml").is_file()
+    assert (
+        "no change to take back"
+        in visitor.get(visitor.post("/d/t/codebook/undo", came_from="/d/t/codebook").headers["location"]).text
+    )
+
+
+def test_a_zip_file_that_is_a_link_is_not_handed_out(root, tmp_path):
+    own = with_dataset(root)
+    (own.folder / "releases" / "1").mkdir(parents=True)
+    (own.releases / "1" / "manifest.json").write_text("{}")
+    (tmp_path / "secret.zip").write_text("Alice")
+    own.path(".packs").mkdir()
+    visitor = Visitor(root)
+    stamp = find_release(own, "1").stamp[:16]
+    (own.folder / ".packs" / f"1-{stamp}.zip").symlink_to(tmp_path / "secret.zip")
+    answer = visitor.get("/d/t/publish/1/zip")
+    assert answer.status_code == 403 and "Alice" not in answer.text
+    assert "Download as zip" not in visitor.get("/d/t/publish/1").text
+
+
+@pytest.mark.parametrize("name", ["request.json", "result.json", "progress.jsonl", ""])
+def test_links_in_place_of_jobs_show_nothing(root, tmp_path, name):
+    own = with_dataset(root)
+    nonce, outside = "a" * 32, tmp_path / "outside"
+    outside.mkdir()
+    request = {"kind": "evaluate", "about": "t", "arguments": {}, "by": "Alice", "when": "2024-01-01T00:00:00+00:00"}
+    result = {"state": "refused", "sentence": "Alice"}
+    step = {"at": 1.0, "step": "Alice", "done": 1, "total": 2}
+    for file, content in {"request.json": request, "result.json": result, "progress.jsonl": step}.items():
+        (outside / file).write_text(json.dumps(content) + "\n")
+    folder = root / ".studio" / "jobs" / nonce
+    if name:
+        folder.mkdir(parents=True)
+        (folder / name).symlink_to(outside / name)
+        if name != "request.json":
+            (folder / "request.json").write_text(json.dumps({**request, "by": ""}))
+    else:
+        folder.parent.mkdir(parents=True)
+        folder.symlink_to(outside)
+    visitor = Visitor(root)
+    for path in (f"/d/t/job/{nonce}", f"/d/t/job/{nonce}/part", "/d/t/release", "/"):
+        assert "Alice" not in visitor.get(path).text, path
+    jobs.clean_up(own.root.folder, keep=0)
+    assert len(list(outside.iterdir())) == 3, "nothing outside is removed either"
+
+
+def test_no_work_is_begun_behind_a_link(root, tmp_path):
+    with_dataset(root)
+    (tmp_path / "outside").mkdir()
+    (root / ".studio").symlink_to(tmp_path / "outside")
+    with pytest.raises(OutsideRootError):
+        jobs.start(root, "b" * 32, kind="verify", arguments={}, about="t", by="")
+    assert list((tmp_path / "outside").iterdir()) == []
 
 
 def test_one_person_with_two_spellings_is_one(root):

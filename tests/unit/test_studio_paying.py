@@ -330,6 +330,66 @@ def test_nothing_leaves_the_house_without_the_second_name(tmp_path):
     manifest = release.folder / "manifest.json"
     manifest.write_text(manifest.read_text() + "\n")
     assert approvals.missing(release) == 2  # another manifest is another release
+    told = second.get(here).text
+    assert "asks for no approvals" in told and "can sign by command without it" in told
+
+
+def approved_by_two(root):
+    """A release that both have approved, and the two of them."""
+    (root / "studio.toml").write_text('people = ["A. Meyer", "B. Kuhn"]\napprovals = 2\n')
+    own = small(root)
+    first = Visitor(root)
+    second = Visitor(root, keys=first.keys, app=first.app)
+    tables.synthesize(
+        own.path("rows.csv"), own.codebook, 40, epsilon=1.0, delta=1e-6, out=private(own), method="marginals"
+    )
+    for person in (first, second):
+        person.done("/d/small/publish/1/approve")
+    assert approvals.missing(find_release(own, "1")) == 0
+    return own, first
+
+
+def swapped(table):
+    """Other rows in a file of the same size and time."""
+    before, stat = table.read_bytes(), table.stat()
+    table.write_bytes(bytes([*before[:40], before[40] ^ 1, *before[41:]]))
+    os.utime(table, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda folder: swapped(folder / "synthetic.parquet"),
+        lambda folder: (folder / "index.html").write_text("<p>another page"),
+        lambda folder: (folder / "notes.txt").write_text("one more"),
+        lambda folder: (folder / "codebook.toml").unlink(),
+        lambda folder: (
+            (folder / "passport.json").write_text('{"files": ["synthetic.parquet"]}')
+            and swapped(folder / "synthetic.parquet")
+        ),
+    ],
+    ids=["table", "page", "one-more", "one-less", "called-a-passport"],
+)
+def test_an_approval_is_of_every_file(tmp_path, change):
+    own, visitor = approved_by_two(tmp_path)
+    assert "approved by A. Meyer, B. Kuhn" in visitor.get("/d/small/publish").text
+    change(own.releases / "1")
+    assert approvals.approvals_of(find_release(own, "1")) == []
+    shown = [visitor.get(f"/d/small/publish{end}").text for end in ("", "/1")]
+    assert "2 approvals missing" in shown[0] and "Nobody has approved it yet" in shown[1]
+    visitor.post("/d/small/publish/1/sign", came_from="/d/small/publish/1")
+    assert "may not leave the house" in visitor.get("/d/small/publish/1").text
+    assert not (own.releases / "1" / "signature.json").exists()
+
+
+def test_nobody_approves_what_the_screen_did_not_show(tmp_path):
+    own, visitor = approved_by_two(tmp_path)
+    own.path(approvals.FILE).unlink()
+    here = "/d/small/publish/1"
+    shown = re.search(r'/approve">.*?name="shown" value="([^"]+)"', visitor.get(here).text, flags=re.DOTALL)[1]
+    (own.releases / "1" / "index.html").write_text("<p>another page")
+    visitor.post(f"{here}/approve", {"shown": shown}, came_from=here)
+    assert "nothing was approved" in visitor.get(here).text and not own.path(approvals.FILE).exists()
 
 
 def handed_out(own, state=JobState.DONE):

@@ -1,7 +1,11 @@
 """The first three screens without a browser: a file becomes an attested codebook, and the command line agrees."""
 
 import html
+import os
 import re
+import signal
+import subprocess
+import sys
 import time
 from dataclasses import replace
 from importlib import resources
@@ -17,7 +21,16 @@ from understudy.facade.codebooks import load_codebook
 from understudy.studio.books import lines_of, progress_of
 from understudy.studio.guard import Form
 from understudy.studio.looking import look
-from understudy.studio.looks import find_look, is_looking, keep_look, key_of, looking_for
+from understudy.studio.looks import (
+    find_look,
+    is_looking,
+    is_writing,
+    keep_look,
+    key_of,
+    looking_for,
+    start_look,
+    stop_looks,
+)
 from understudy.studio.screens.review import answers_of
 from understudy.studio.workspace import Root, new_dataset, private_folder, write_private
 
@@ -390,7 +403,7 @@ def test_every_screen_shows_the_same_by_command_and_in_python(tmp_path, own):
     for path in ["/", "/new", *(f"/d/{name}/{step}" for name in (own.name, bare.name) for step in steps)]:
         answer = visitor.get(path)
         shown = re.search(r'<section class="same">.*?</section>', answer.text, flags=re.DOTALL)[0]
-        command, python = re.findall(r"<pre[^>]*>(.*?)</pre>", shown, flags=re.DOTALL)
+        command, python, *_ = re.findall(r"<pre[^>]*>(.*?)</pre>", shown, flags=re.DOTALL)
         assert answer.status_code == 200 and command.strip() and "import" in python, path
 
 
@@ -459,6 +472,95 @@ def test_nothing_is_changed_beside_a_look_that_writes(own, kind):
     marker.unlink()
     visitor.post(f"{here}/data/person", {"who": "row"}, came_from=f"{here}/data")
     assert own.codebook.read_text() != before
+
+
+@pytest.fixture
+def somebody_looks(own):
+    """A process that is called as those that look, and began two hours ago."""
+    words = ["understudy.studio.looking", str(own.root.folder), own.name, "draft"]
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)", *words], start_new_session=True)
+    try:
+        marker = private_folder(own.looks) / "draft.running"
+        marker.write_text(f"{process.pid} {time.time() - 7200:.0f}")
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="the system does not say what a process is")
+def test_a_look_of_hours_is_known_as_long_as_it_runs(own, somebody_looks):
+    assert is_looking(own) and is_writing(own) and looking_for(own) > 7000
+    with pytest.raises(ParameterError, match="still looking"):
+        start_look(own, "rows")
+    stop_looks(own)
+    assert somebody_looks.wait(30) == -signal.SIGKILL and not is_looking(own)
+
+
+def test_a_look_whose_process_is_another_one_or_never_began_is_forgotten(own):
+    marker = private_folder(own.looks) / "draft.running"
+    for words, expected in {
+        f"0 {time.time():.0f}": True,
+        f"0 {time.time() - 7200:.0f}": False,
+        f"{os.getpid()} {time.time() - 7200:.0f}": False,  # the number of somebody else now
+    }.items():
+        marker.write_text(words)
+        assert is_looking(own) is is_writing(own) is expected, words
+
+
+def test_a_process_that_hides_what_it_is_counts_for_an_hour(own, monkeypatch):
+    """Where the system does not tell, a number that lives is taken for the look, but not for ever."""
+    from understudy.studio import looks
+
+    monkeypatch.setattr(looks, "_is_ours", lambda own, pid: None)
+    marker = private_folder(own.looks) / "draft.running"
+    for age, expected in {10: True, 7200: False}.items():
+        marker.write_text(f"{os.getpid()} {time.time() - age:.0f}")
+        assert is_looking(own) is expected
+
+
+def test_a_codebook_that_is_there_already_is_taken(tmp_path, own):
+    """As it is, with its remarks and who attested what."""
+    visitor = Visitor(tmp_path)
+    own.codebook.rename(tmp_path / "ours.toml")
+    shown = visitor.get("/d/stays/data").text
+    assert "A codebook that is there already" in shown and '<option value="ours.toml">' in shown
+    visitor.done("/d/stays/data/book", {"book": "ours.toml"})
+    visitor.wait("stays")
+    assert own.codebook.read_text() == BOOK and find_look(own, "columns").seen["rows"] == 240
+    assert own.codebook.stat().st_mode & 0o077 == 0
+    visitor.post("/d/stays/data/book", {"book": "ours.toml"}, came_from="/d/stays/data")
+    assert "there is a codebook already" in visitor.get("/d/stays/data").text
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("format = 1\n[[columns]]\nname = 3\n", "kind"),
+        (f'[[packs]]\nname = "own"\nfile = "../../secret.csv"\n{BOOK}', "outside the root"),
+        (None, "no file"),
+    ],
+)
+def test_a_codebook_that_cannot_be_taken_leaves_nothing(tmp_path, own, text, sentence):
+    visitor = Visitor(tmp_path)
+    own.codebook.unlink()
+    if text is not None:
+        (tmp_path / "theirs.toml").write_text(text)
+    visitor.post("/d/stays/data/book", {"book": "theirs.toml"}, came_from="/d/stays/data")
+    shown = visitor.get("/d/stays/data").text
+    fault = re.search(r'id="fault">(.*?)</strong>', shown, flags=re.DOTALL)[1]
+    assert sentence in fault and 'value="theirs.toml"' in shown and not own.path("codebook.toml").exists()
+
+
+def test_a_codebook_is_drafted_from_another_file_than_the_data(tmp_path, own):
+    visitor = Visitor(tmp_path)
+    own.codebook.unlink()
+    (tmp_path / "export.csv").write_text("id,sex,age\n" + "".join(f"x{n},{'FMX'[n % 3]},{n}\n" for n in range(60)))
+    visitor.done("/d/stays/data/book", {"book": "export.csv"})
+    visitor.wait("stays")
+    assert find_look(own, "draft").problem == ""
+    assert load_codebook(own.codebook).column("sex").levels == ("F", "M", "X"), "of the export; the data have no X"
+    assert not list(own.looks.glob("*.given"))
 
 
 def test_a_rule_is_accepted_from_what_was_found(own):

@@ -61,6 +61,14 @@ def passport(
         )
 
 
+def written_beside(release: str | Path) -> frozenset[str]:
+    """Files of a release that `passport` and `sign` added to it: they repeat what the others state."""
+    from understudy.release.passport.writing import listed_files
+    from understudy.release.signature import SIGNATURE
+
+    return frozenset({SIGNATURE, *listed_files(Path(release))})
+
+
 def _describe(place: Path, declared: Publication | None) -> Description:
     from understudy.codebook.linked_toml import load_book
     from understudy.release.passport.description import File, describe_facts

@@ -1,7 +1,9 @@
 """A second person's approval: lines in a file of the data set, each for one release as it is now.
 
-An approval names the digest of the manifest, which speaks for every file of the release: if anything changes, the
-approvals of before do not count any more.
+An approval names a digest of every file of the release: if one changes, comes or goes, the approvals of before do not
+count any more. Only passport and signature may be added, which are made of the release and are checked against it.
+
+It binds the studio, which asks for it before it signs or packs. Whoever may read the key can sign without the studio.
 """
 
 import datetime as dt
@@ -27,19 +29,23 @@ class Approval:
 
 def approvals_of(release: Released) -> list[Approval]:
     """Those that count: of this release as it is, one for each person, oldest first."""
-    place, digest = release.own.path(FILE), release.digest
-    found: dict[str, Approval] = {}
+    place = release.own.path(FILE)
+    found: dict[str, list[Approval]] = {}
     for line in place.read_bytes().splitlines() if place.is_file() else ():
         try:
             told = json.loads(line)
             written = told.get("format", FORMAT)
-            if told["release"] == release.name and told["manifest"] == digest:
-                found.setdefault(told["person"], Approval(person=told["person"], when=told["when"]))
+            if told["release"] == release.name:
+                given = Approval(person=str(told["person"]), when=str(told["when"]))
+                found.setdefault(told.get("content", ""), []).append(given)
         except (ValueError, KeyError, TypeError, AttributeError):
             raise ParameterError(texts("publish")["approvals_broken"].format(file=FILE)) from None
         if written != FORMAT:
             raise ParameterError(texts("publish")["approvals_newer"].format(file=FILE, format=written))
-    return list(found.values())
+    first: dict[str, Approval] = {}
+    for given in found.get(release.content, ()) if found else ():  # files are read only where somebody approved
+        first.setdefault(given.person, given)
+    return list(first.values())
 
 
 def approve(release: Released, person: str) -> None:
@@ -50,7 +56,7 @@ def approve(release: Released, person: str) -> None:
         raise ParameterError(texts("publish")["approved_already"].format(person=person))
     now = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
     line = json.dumps(
-        {"format": FORMAT, "release": release.name, "manifest": release.digest, "person": person, "when": now},
+        {"format": FORMAT, "release": release.name, "content": release.content, "person": person, "when": now},
         ensure_ascii=False,
     )
     append_to(release.own.path(FILE), line.encode() + b"\n")

@@ -58,7 +58,9 @@ def changing(own: Dataset, *, by_look: bool = False) -> Iterator[None]:
 
 
 def _kept(own: Dataset) -> list[Path]:
-    return sorted(path for path in own.undo.glob("*.toml") if path.stem.isdecimal()) if own.undo.is_dir() else []
+    """Earlier texts, oldest first. The studio makes no links, so one that lies there is none of them."""
+    known = own.undo.glob("*.toml") if own.undo.is_dir() else ()
+    return sorted(path for path in known if path.stem.isdecimal() and not path.is_symlink())
 
 
 def steps_back(own: Dataset) -> int:
@@ -77,5 +79,5 @@ def undo(own: Dataset) -> None:
     kept = _kept(own)
     if not kept:
         raise ParameterError(texts("codebook")["nothing_to_undo"])
-    write_private(own.codebook, kept[-1].read_bytes())
+    write_private(own.codebook, own.path(".undo", kept[-1].name).read_bytes())
     kept[-1].unlink()

@@ -43,6 +43,8 @@ class Equivalent:
 
     commands: Sequence[str]
     python: Sequence[str]
+    files: Sequence[tuple[str, str]] = ()
+    """Lines of files that the screen writes and no command does: the file, and its lines."""
 
 
 STEPS = ("data", "codebook", "quote", "release", "report", "publish")

@@ -11,8 +11,9 @@
         charge               number of the charge, written as soon as the account has it
         result.json          how it ended; appears whole
 
-Nothing else is kept: another studio on the same root finds the same jobs, running or not. What an account was charged
-is read from the account, never guessed.
+None of these is ever a link that leads out of the root: such a one counts as missing. Nothing else is kept: another
+studio on the same root finds the same jobs, running or not. What an account was charged is read from the account, never
+guessed.
 """
 
 import datetime as dt
@@ -35,6 +36,7 @@ from understudy.errors import ParameterError, UnderstudyError
 from understudy.facade import releases
 from understudy.files import Access, make_folders, make_scratch, open_lock, write_file
 from understudy.studio.texts import texts
+from understudy.studio.workspace import OutsideRootError, Root
 
 PAYING = ("synthesize",)
 """Kinds of work that an account is charged for; it only remembers the others."""
@@ -111,10 +113,17 @@ class Job:
         """Where its files are."""
         return self.root / FOLDER / self.nonce
 
+    def file(self, name: str) -> Path:
+        """One of its files, to be read; where a link leads out of the root there is no such file."""
+        try:
+            return Root(self.root.resolve()).path(FOLDER, self.nonce, name)
+        except OutsideRootError as reason:
+            raise FileNotFoundError(str(reason)) from None
+
     @property
     def request(self) -> dict[str, Any]:
         """What was asked: ``kind``, ``arguments``, ``about``, ``by`` and ``when``."""
-        return _read(self.folder / REQUEST) or {}
+        return self._read(REQUEST)
 
     @property
     def kind(self) -> str:
@@ -129,13 +138,22 @@ class Job:
     @property
     def result(self) -> dict[str, Any]:
         """What came of it; empty while it runs, or where it was killed."""
-        return _read(self.folder / RESULT) or {}
+        return self._read(RESULT)
+
+    def _read(self, name: str) -> dict[str, Any]:
+        """One of its files; empty where it is not there, or nothing that was written here."""
+        try:
+            value = json.loads(self.file(name).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return value if isinstance(value, dict) else {}
 
     @property
     def state(self) -> JobState:
         """Running as long as its lock is held."""
-        if _is_held(self.folder / LOCK):
-            return JobState.RUNNING
+        with suppress(OSError):
+            if _is_held(self.file(LOCK)):
+                return JobState.RUNNING
         ended = self.result.get("state")  # read after the lock: a job writes its result before it lets go
         return JobState.KILLED if ended is None else JobState(ended)
 
@@ -144,7 +162,7 @@ class Job:
         """Seconds since it was asked for, in steps of five."""
         try:
             begun = dt.datetime.fromisoformat(self.request["when"])
-        except (LookupError, TypeError, ValueError):  # a request that somebody cut short
+        except (KeyError, ValueError, TypeError):  # somebody cleans up just now, or wrote into the file
             return 0
         return max(0, int((dt.datetime.now(dt.UTC) - begun).total_seconds()) // 5 * 5)
 
@@ -152,7 +170,7 @@ class Job:
         """Every step that was reported, in order."""
         steps: dict[str, Step] = {}
         with suppress(OSError):
-            for line in (self.folder / PROGRESS).read_text(encoding="utf-8").splitlines():
+            for line in self.file(PROGRESS).read_text(encoding="utf-8").splitlines():
                 with suppress(ValueError, KeyError, TypeError):  # the last line may be half written
                     told = json.loads(line)
                     name, at = told["step"], told["at"]
@@ -169,7 +187,7 @@ class Job:
             return
         write_file(self.folder / CANCEL, "", Access.OWNER)  # read by a worker that only begins
         with suppress(OSError, ValueError):
-            os.kill(int((self.folder / PID).read_text(encoding="ascii")), signal.SIGINT)
+            os.kill(int(self.file(PID).read_text(encoding="ascii")), signal.SIGINT)
 
     @property
     def is_stopping(self) -> bool:
@@ -195,7 +213,7 @@ class Job:
 
     def _charge_number(self) -> int | None:
         try:
-            return int((self.folder / CHARGE).read_text(encoding="ascii"))
+            return int(self.file(CHARGE).read_text(encoding="ascii"))
         except (OSError, ValueError):
             return None
 
@@ -214,6 +232,7 @@ def start(
     """
     if not NONCE.fullmatch(nonce):
         raise ParameterError(texts("common")["no_form_number"])
+    Root(root.resolve()).path(FOLDER)  # nothing is written behind a link that leads out
     _children[:] = [child for child in _children if child.poll() is None]
     clean_up(root)
     job = Job(root=root, nonce=nonce)
@@ -263,7 +282,10 @@ def _absolute_paths() -> list[str]:
 def find(root: Path, nonce: str) -> Job | None:
     """The job of this name, if there is one."""
     job = Job(root=root, nonce=nonce)
-    return job if NONCE.fullmatch(nonce) and (job.folder / REQUEST).is_file() else None
+    with suppress(FileNotFoundError):
+        if NONCE.fullmatch(nonce) and job.file(REQUEST).is_file():
+            return job
+    return None
 
 
 def all_jobs(root: Path, *, about: str | None = None) -> list[Job]:
@@ -280,7 +302,7 @@ def releasing(root: Path, about: str) -> Job | None:
 
 def _asked_at(job: Job) -> float:
     with suppress(OSError):
-        return (job.folder / REQUEST).stat().st_mtime
+        return job.file(REQUEST).stat().st_mtime
     return 0.0  # somebody cleans up just now
 
 
@@ -314,14 +336,6 @@ def _jobs_of(root: Path) -> Iterator[Job]:
 def write_whole(path: Path, value: Any) -> None:
     """A JSON file that appears at once, for its owner."""
     write_file(path, json.dumps(value, ensure_ascii=False), Access.OWNER)
-
-
-def _read(path: Path) -> dict[str, Any] | None:
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    return value if isinstance(value, dict) else None
 
 
 def _is_held(path: Path) -> bool:

@@ -13,7 +13,7 @@ from urllib.parse import parse_qs
 
 from understudy.errors import UnderstudyError
 from understudy.studio.changes import changing
-from understudy.studio.looks import keep_look, key_of
+from understudy.studio.looks import keep_look, key_of, look_file
 from understudy.studio.stored_books import table_of
 from understudy.studio.texts import texts
 from understudy.studio.workspace import Dataset, Root, write_private
@@ -50,12 +50,18 @@ def _peek(top: Any) -> dict[str, Any]:
 
 
 def _draft(own: Dataset) -> Any:
-    """A codebook where there is none yet, and a copy of it to compare with later."""
+    """A codebook where there is none yet, and a copy of it to compare with later.
+
+    It may be drafted from another file than the data: an export of a server, or a document that describes the table.
+    """
     from understudy.facade.codebooks import draft
     from understudy.facade.linked import draft_tables
 
     made: Any
-    if Path(own.data).is_dir() or _tables_together(own):
+    if look_file(own, "draft", "given").is_file():
+        made = draft(own.root.address(_given(own, "draft")["from"]), own.codebook)
+        told = {"left_out": made.left_out, "guesses": [asdict(guess) for guess in made.guesses], "notes": ()}
+    elif Path(own.data).is_dir() or _tables_together(own):
         made = draft_tables(own.data, own.codebook)
         told = {"left_out": made.reasons, "guesses": [{"table": name, **asdict(guess)} for name, guess in made.guesses]}
         told["notes"] = made.notes
@@ -90,8 +96,10 @@ def _columns(own: Dataset) -> Any:
     if not told["fits"]:
         return told
     counts = column_counts(own.data, own.codebook, table=table)
-    questions = [asdict(question) for question in review(own.codebook, own.data, table=table).questions]
-    return {**told, "rows": counts.rows, "counts": dict(counts.counts), "questions": questions}
+    told |= {"rows": counts.rows, "counts": dict(counts.counts)}
+    if not own.is_on_server:  # a review shows values, and a server gives away counts alone
+        told["questions"] = [asdict(question) for question in review(own.codebook, own.data, table=table).questions]
+    return told
 
 
 def _rules(own: Dataset) -> Any:
@@ -110,9 +118,8 @@ def _persons(own: Dataset) -> Any:
 
 def _given(own: Dataset, kind: str) -> Any:
     """What a person answered; it is used once."""
-    place = own.looks / f"{kind}.given"
-    given = json.loads(place.read_text(encoding="utf-8"))
-    place.unlink()
+    given = json.loads(look_file(own, kind, "given").read_text(encoding="utf-8"))
+    (own.looks / f"{kind}.given").unlink()
     return given
 
 
@@ -167,20 +174,28 @@ _LOOKS: dict[str, Callable[[Dataset], Any]] = {
 }
 
 
+def _key(own: Dataset, kind: str) -> str:
+    """What the look depends on; nothing where the codebook cannot be read, which whoever looks is told."""
+    try:
+        return key_of(own, kind)
+    except UnderstudyError:
+        return ""
+
+
 def look(own: Dataset, kind: str) -> bool:
     """Make one look and keep it; whether it succeeded."""
     try:
         seen = _LOOKS[kind](own)
     except UnderstudyError as reason:
-        keep_look(own, kind, key_of(own, kind), problem=str(reason))
+        keep_look(own, kind, _key(own, kind), problem=str(reason))
         return False
     except MemoryError:
-        keep_look(own, kind, key_of(own, kind), problem=texts("data")["no_memory"])
+        keep_look(own, kind, _key(own, kind), problem=texts("data")["no_memory"])
         return False
     except Exception as reason:  # its words may hold anything; the kind of mistake is enough to report
-        keep_look(own, kind, key_of(own, kind), problem=texts("data")["ours"].format(kind=type(reason).__name__))
+        keep_look(own, kind, _key(own, kind), problem=texts("data")["ours"].format(kind=type(reason).__name__))
         return False
-    keep_look(own, kind, key_of(own, kind), seen=seen)
+    keep_look(own, kind, _key(own, kind), seen=seen)
     return True
 
 

@@ -28,7 +28,7 @@ _WRITING = ("draft", "answers", "accepted", "parted", "taken")
 _NEEDS_BOOK = ("columns", "rules", "persons")
 _starting = threading.Lock()
 _DIES_AFTER = 3600
-"""Seconds after which a look that nobody answers for is taken for dead."""
+"""Seconds after which a look is taken for dead whose process has not started, or cannot be told from others."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +49,7 @@ def find_look(own: Dataset, kind: str) -> Look:
     """The newest look of a kind."""
     running = _is_running(own, kind)
     try:
-        kept = json.loads((own.looks / f"{kind}.json").read_text(encoding="utf-8"))
+        kept = json.loads(look_file(own, kind, "json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         kept = None
     if not isinstance(kept, dict) or not isinstance(kept.get("seen"), dict | None):
@@ -61,6 +61,11 @@ def find_look(own: Dataset, kind: str) -> Look:
         problem=kept.get("problem", ""),
         seen=kept.get("seen"),
     )
+
+
+def look_file(own: Dataset, kind: str, ending: str) -> Path:
+    """A file of a look, to be read; a link that leads out of the folder of the data set is refused."""
+    return own.path(".looks", f"{kind}.{ending}")
 
 
 def is_looking(own: Dataset) -> bool:
@@ -78,7 +83,7 @@ def looking_for(own: Dataset) -> float:
     begun = []
     for kind in KINDS:
         with contextlib.suppress(OSError, ValueError, IndexError):
-            begun.append(int((own.looks / f"{kind}.running").read_text().split()[1]))
+            begun.append(int(look_file(own, kind, "running").read_text().split()[1]))
     return max(0.0, time.time() - min(begun)) if begun and is_looking(own) else 0.0
 
 
@@ -94,6 +99,8 @@ def start_look(own: Dataset, *kinds: str, given: Any = None) -> None:
             write_private(folder / f"{kind}.running", f"0 {time.time():.0f}")
     if given is not None:
         write_private(folder / f"{kinds[0]}.given", json.dumps(given, ensure_ascii=False))
+    else:
+        (folder / f"{kinds[0]}.given").unlink(missing_ok=True)  # of a look that was killed before it began
     (folder / f"{kinds[0]}.json").unlink(missing_ok=True)  # later kinds are as they were, until their turn comes
     words = [sys.executable, "-m", "understudy.studio.looking", str(own.root.folder), own.name, *kinds]
     process = subprocess.Popen(
@@ -140,20 +147,30 @@ def keep_look(own: Dataset, kind: str, key: str, **content: Any) -> None:
 def _pid_of(own: Dataset, kind: str) -> int | None:
     """Who is looking: None for nobody, 0 for a process that is just being started."""
     try:
-        pid, since = map(int, (own.looks / f"{kind}.running").read_text().split())
+        pid, since = map(int, look_file(own, kind, "running").read_text().split())
     except (OSError, ValueError):
         return None
-    if time.time() - since > _DIES_AFTER:
+    told = _is_ours(own, pid) if pid else None
+    if told is None:  # not started yet, or the system does not say what the process is
+        return None if time.time() - since > _DIES_AFTER else pid
+    return pid if told else None
+
+
+def _is_ours(own: Dataset, pid: int) -> bool | None:
+    """Whether the process is alive and looks at this data set, however long; None if it lives and hides what it is.
+
+    A number may have gone to another process meanwhile.
+    """
+    try:
+        os.kill(pid, 0)
+    except OSError:
+        return False
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
         return None
-    if pid:
-        try:
-            command = Path(f"/proc/{pid}/cmdline")  # a number may have gone to another process meanwhile
-            if command.exists() and b"understudy.studio.looking" not in command.read_bytes():
-                return None
-            os.kill(pid, 0)
-        except OSError:
-            return None
-    return pid
+    ours = [b"understudy.studio.looking", os.fsencode(own.root.folder), own.name.encode()]
+    return any(words[place : place + 3] == ours for place in range(len(words)))
 
 
 def _is_running(own: Dataset, kind: str) -> bool:

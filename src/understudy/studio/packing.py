@@ -18,8 +18,9 @@ Report = Callable[[str, int, int], None]
 
 
 def pack_of(release: Released) -> Path:
-    """Where the zip file of the release as it is now lies, packed or not."""
-    return pack_at(release.own.path(".packs"), release.folder)
+    """Where the zip file of the release as it is now lies, packed or not; a link that leads elsewhere is refused."""
+    own = release.own
+    return own.path(".packs", pack_at(own.path(".packs"), release.folder).name)
 
 
 def pack_at(packs: Path, folder: Path) -> Path:

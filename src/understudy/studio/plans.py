@@ -74,11 +74,14 @@ class Plan:
         method = "" if self.method == DEFAULT else f", method={self.method!r}"
         return f"rows={self.rows}{method}, " + ", ".join(f"{name}={value}" for name, value in self.options.items())
 
+    def recipe(self) -> str:
+        """As the text of a recipe file."""
+        text = toml_text({"method": self.method, "rows": self.rows, **self.options})
+        return f"# {texts('quote')['recipe_head']}\n{text}"
+
     def save(self, own: Dataset) -> None:
         """Keep it: the recipe in a file of its own, the public guess with the data set."""
-        head = texts("quote")["recipe_head"]
-        text = toml_text({"method": self.method, "rows": self.rows, **self.options})
-        write_private(own.path(RECIPE), f"# {head}\n{text}")
+        write_private(own.path(RECIPE), self.recipe())
         own.declare(rows_about=str(self.rows_about))
 
 
@@ -300,6 +303,15 @@ def table_words(own: Dataset) -> tuple[str, str]:
     """The one table of a database, for a command and in Python; nothing where there is none to name."""
     table = table_of(own)
     return ("", "") if table is None else (f" --table {shlex.quote(table)}", f", table={table!r}")
+
+
+EXPORT = "EXPORT.csv"
+"""For a server: a small export in a safe place, whose values may be looked at."""
+
+
+def reviewed_words(own: Dataset) -> tuple[str, tuple[str, str]]:
+    """The rows beside which a codebook is reviewed, and their table: those of a server only as an export."""
+    return (EXPORT, ("", "")) if own.is_on_server else (data_words(own), table_words(own))
 
 
 def making(own: Dataset, *folders: Path) -> tuple[str, ...]:

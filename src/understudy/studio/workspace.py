@@ -216,6 +216,11 @@ class Dataset:
         return self.root.address(str(self.declared.get("data", "")), self.folder)
 
     @property
+    def is_on_server(self) -> bool:
+        """Whether its rows lie in a database server, out of which only counts go: nothing is drafted or reviewed."""
+        return self.data.startswith(_DATABASES)
+
+    @property
     def table(self) -> str | None:
         """The table in a database."""
         return str(self.declared.get("table") or "") or None

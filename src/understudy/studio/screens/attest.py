@@ -1,5 +1,7 @@
 """Attest: who says that columns and rules are public knowledge, and from where."""
 
+from shlex import quote as quote_word
+
 from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
@@ -27,10 +29,7 @@ def show(request: Request, dataset: str) -> Response:
     book = load_book(own) if has_book else None
     states = {line.spelled: line for line in lines_of(own)} if book else {}
     path = own.shown(own.path("codebook.toml"))
-    same = Equivalent(
-        commands=(f"understudy codebook declare {path} --column COLUMN --by NAME --from SOURCE",),
-        python=("import understudy as us", f'us.declare("{path}", columns=["COLUMN"], by="NAME", source="SOURCE")'),
-    )
+    same = _same(path, list(getattr(book, "unattested", ())), list(getattr(book, "unsourced_rules", ())))
     return page(
         request,
         "codebook",
@@ -46,6 +45,21 @@ def show(request: Request, dataset: str) -> Response:
         attested=attestations(book) if book else (),
         progress=progress_of(own),
         name=session_of(request).name,
+    )
+
+
+def _same(path: str, columns: list[str], rules: list[str]) -> Equivalent:
+    """What waits, all of it; where nothing does, how one column is attested."""
+    columns = columns if columns or rules else ["COLUMN"]
+    named = [("column", name) for name in columns] + [("rule", title) for title in rules]
+    flags = "".join(f" --{flag} {quote_word(words)}" for flag, words in named)
+    given = [f"columns={columns!r}"] * bool(columns) + [f"rules={rules!r}"] * bool(rules)
+    return Equivalent(
+        commands=(f"understudy codebook declare {path}{flags} --by NAME --from SOURCE",),
+        python=(
+            "import understudy as us",
+            f'us.declare("{path}", {", ".join(given)}, by="NAME", source="SOURCE")',
+        ),
     )
 
 

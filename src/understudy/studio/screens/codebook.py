@@ -1,6 +1,7 @@
 """Screen 3, the codebook: one line per column with a light; undo, and the difference from the draft."""
 
 import re
+from collections.abc import Mapping, Sequence
 from shlex import quote as quote_word
 from typing import Any
 
@@ -14,7 +15,7 @@ from understudy.studio.changes import check_number, last_kept, number_of, steps_
 from understudy.studio.frame import Audience, Equivalent, dataset_of, fragment, go, page, say
 from understudy.studio.guard import form_of
 from understudy.studio.looks import find_look, is_looking, looking_for, start_look, stop_looks
-from understudy.studio.plans import table_words
+from understudy.studio.plans import reviewed_words, table_words
 from understudy.studio.stored_books import is_linked, load_book, tables_of
 from understudy.studio.texts import texts
 from understudy.studio.workspace import Dataset
@@ -34,14 +35,16 @@ def show(request: Request, dataset: str) -> Response:
     reasons = (draft_look.seen or {}).get("left_out", {})
     taken = {line.spelled for line in lines if line.state != "left_out"}
     left_out = [left_out_line(why, name, lines) for name, why in reasons.items() if name not in taken]
+    codes = [] if has_book and is_linked(own) else _packs_of(left_out)
     return page(
         request,
         "codebook",
         audience=Audience.CONFIDENTIAL,
-        equivalent=_same(own),
+        equivalent=_same(own, codes),
         dataset=own,
         shown=number_of(own),
         has_book=has_book,
+        on_server=own.is_on_server,
         lines=lines,
         groups=_groups(own, lines) if has_book else [],
         is_described=not any(line.state in ("open", "dangerous") for line in lines),
@@ -51,7 +54,7 @@ def show(request: Request, dataset: str) -> Response:
         look=look,
         guesses=(draft_look.seen or {}).get("guesses", ()),
         left_out=left_out,
-        taken_in=_packs_of(left_out),
+        taken_in=[one for one in codes if len(one["names"]) > 1],
         is_linked=has_book and is_linked(own),
         packs=code_packs(),
         trouble=[
@@ -163,12 +166,12 @@ def left_out_line(why: str, name: str, lines: list[Line]) -> dict[str, Any]:
 
 
 def _packs_of(left_out: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Packs of which several columns hold codes: one button takes them all in."""
+    """Packs of which columns hold codes; where several do, one button takes them all in."""
     found: dict[str, list[str]] = {}
     for one in left_out:
         if one["pack"] and one["number"] is not None:
             found.setdefault(one["pack"], []).append(one["name"])
-    return [{"pack": pack, "names": names} for pack, names in found.items() if len(names) > 1]
+    return [{"pack": pack, "names": names} for pack, names in found.items()]
 
 
 def _groups(own: Dataset, lines: list[Line]) -> list[dict[str, Any]]:
@@ -191,9 +194,10 @@ def _rules(own: Dataset) -> tuple[object, ...]:
     return tuple(rule for part in tables_of(book).values() for rule in part.constraints)
 
 
-def _same(own: Dataset) -> Equivalent:
+def _same(own: Dataset, codes: Sequence[Mapping[str, Any]]) -> Equivalent:
     book, data = own.shown(own.path("codebook.toml")), own.root.spelled(own.data)
     table, named = table_words(own)
+    reviewed, (of_reviewed, in_reviewed) = reviewed_words(own)
     kind = "LinkedCodebook" if is_linked(own) else "Codebook"
     kept = last_kept(own)
     back = "" if kept is None else own.shown(kept)
@@ -201,7 +205,7 @@ def _same(own: Dataset) -> Equivalent:
         commands=(
             f"understudy codebook show {book}",
             f"understudy codebook check {quote_word(data)} -c {book}{table}",
-            f"understudy codebook review {book} --data {quote_word(data)}{table} --by NAME",
+            f"understudy codebook review {book} --data {quote_word(reviewed)}{of_reviewed} --by NAME",
             f"understudy codebook declare {book} --by NAME --from SOURCE",
             *((f"cp {back} {book}",) if back else ()),
         ),
@@ -209,7 +213,10 @@ def _same(own: Dataset) -> Equivalent:
             "import understudy as us",
             f'us.{kind}.load("{book}")',
             f'us.check({data!r}, "{book}"{named}).faults',
-            f'us.review("{book}", {data!r}{named}).questions',
+            f'us.review("{book}", {reviewed!r}{in_reviewed}).questions',
+            f'us.column_counts({data!r}, "{book}"{named}).counts',
+            *(f'us.take_codes("{book}", {data!r}, {one["names"]!r}, {one["pack"]!r}{named})' for one in codes),
             f'us.declare("{book}", by="NAME", source="SOURCE")',
+            *(("import shutil", f'shutil.copy("{back}", "{book}")') if back else ()),
         ),
     )

@@ -10,12 +10,14 @@ from starlette.responses import Response
 
 from understudy.errors import CodebookError
 from understudy.pages.drawings import grouped_bars
+from understudy.studio import written
 from understudy.studio.books import is_dropped, lines_of, told_levels
 from understudy.studio.changes import changing, check_number, number_of
 from understudy.studio.forms import FieldError
 from understudy.studio.frame import Audience, Equivalent, dataset_of, go, page, say
 from understudy.studio.guard import Form, form_of, session_of
 from understudy.studio.looks import find_look
+from understudy.studio.plans import table_words
 from understudy.studio.stored_books import load_book, spelled, tables_of
 from understudy.studio.texts import texts
 from understudy.studio.workspace import Dataset
@@ -44,7 +46,7 @@ def show(request: Request, dataset: str, number: int) -> Response:
         request,
         "codebook",
         audience=Audience.CONFIDENTIAL,
-        equivalent=_same(own, table, column.name, column.role.value),
+        equivalent=_same(own, table, column.name),
         dataset=own,
         shown=number_of(own),
         template="column.html",
@@ -178,10 +180,12 @@ def _drawing(column: Any, counts: list[int]) -> str:
     )
 
 
-def _same(own: Dataset, table: str, name: str, role: str) -> Equivalent:
-    book, full = own.shown(own.path("codebook.toml")), spelled(table, name)
+def _same(own: Dataset, table: str, name: str) -> Equivalent:
+    """The column as it stands: whoever changes a word of it does what the form does."""
+    book, full, data = own.shown(own.path("codebook.toml")), spelled(table, name), own.root.spelled(own.data)
     inside = f", table={table!r}" if table else ""
-    key = ("role", role) if role != "identifier" else ("kind", "text")
+    imports, keys = written.edit_words(written.column_keys(own, table, name))
+    _, named = table_words(own)
     return Equivalent(
         commands=(
             f"understudy codebook show {book}",
@@ -189,8 +193,10 @@ def _same(own: Dataset, table: str, name: str, role: str) -> Equivalent:
         ),
         python=(
             "import understudy as us",
-            "from understudy.facade.book_edits import edit_column",
-            f'edit_column("{book}", {name!r}, {{"{key[0]}": "{key[1]}"}}{inside})',
+            *imports,
+            f'us.column_counts({data!r}, "{book}"{named}).counts',
+            f'us.edit_column("{book}", {name!r}, {keys}{inside})',
             f'us.declare("{book}", columns=[{full!r}], by="NAME", source="SOURCE")',
         ),
+        files=(written.column_lines(own, table, name),),
     )

@@ -11,14 +11,26 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from understudy.errors import CodebookError, ParameterError, UnderstudyError
+from understudy.studio import written
 from understudy.studio.changes import changing, check_number, number_of
 from understudy.studio.forms import FieldError
-from understudy.studio.frame import Audience, Equivalent, dataset_of, fragment, go, page, root_of, say
+from understudy.studio.frame import Audience, Equivalent, dataset_of, fragment, go, page, plain_fault, root_of, say
 from understudy.studio.guard import form_of
 from understudy.studio.looks import find_look, start_look
+from understudy.studio.plans import EXPORT
 from understudy.studio.stored_books import is_linked, load_book
 from understudy.studio.texts import texts
-from understudy.studio.workspace import DATABASE_FILES, Dataset, Root, file_of, new_dataset
+from understudy.studio.workspace import (
+    DATABASE_FILES,
+    DECLARED,
+    FORMAT,
+    Dataset,
+    Root,
+    file_of,
+    new_dataset,
+    toml_text,
+    write_private,
+)
 
 router = APIRouter()
 _PACKED = (".gz", ".bz2", ".xz", ".zst")
@@ -33,11 +45,7 @@ def new(request: Request) -> Response:
     root = root_of(request)
     files = [root.relative(path) for path in root.row_files()]
     folders = sorted({str(Path(name).parent) for name in files if len(Path(name).parts) > 1})
-    name = files[0] if files else "patients.csv"
-    same = Equivalent(
-        commands=(f"understudy codebook draft {quote_word(name)} --out codebook.toml",),
-        python=("import understudy as us", f'us.draft({name!r}, "codebook.toml")'),
-    )
+    same = _same_new(files[0] if files else "patients.csv", root)
     linked = [folder for folder in folders if sum(str(Path(file).parent) == folder for file in files) > 1]
     return page(
         request,
@@ -49,6 +57,25 @@ def new(request: Request) -> Response:
         files=files,
         linked=linked,
         chosen=request.query_params.get("file", ""),
+    )
+
+
+def _same_new(file: str, root: Root) -> Equivalent:
+    """A folder with one file is a data set; then its rows are looked at, and a codebook is drafted."""
+    name = _name_from(file)
+    declared = (f"{name}/{DECLARED}", toml_text({"format": FORMAT, "data": _from_its_folder(file, root)}))
+    path, *writing = written.in_python(declared)
+    return Equivalent(
+        commands=(f"mkdir -p {name}", f"understudy codebook draft {quote_word(file)} --out {name}/codebook.toml"),
+        python=(
+            "import understudy as us",
+            path,
+            f'Path("{name}").mkdir(exist_ok=True)',
+            *writing,
+            f"us.first_rows({file!r}).rows",
+            f'us.draft({file!r}, "{name}/codebook.toml")',
+        ),
+        files=(declared,),
     )
 
 
@@ -124,12 +151,14 @@ def show(request: Request, dataset: str) -> Response:
         is_linked=several_tables,
         columns=[column.name for column in getattr(book, "written", ())],
         unit=getattr(book, "unit", None),
-        numbers=[one.name for one in getattr(book, "columns", ()) if one.kind in ("integer", "continuous")],
+        numbers=_numbers(book),
         weight=getattr(book, "weight", None),
         tables=getattr(book, "tables", ()),
         options=options_of(own),
         names=READING,
         place=own.root.spelled(own.data),
+        on_server=own.is_on_server,
+        books=[] if has_book else _books_below(own.root),
         kept_back="" if own.holdout is None else own.root.spelled(own.holdout),
         files=[own.root.relative(path) for path in own.root.row_files()],
     )
@@ -268,8 +297,54 @@ def draft(request: Request, dataset: str) -> Response:
     own = dataset_of(request, dataset)
     if own.codebook.is_file():
         raise ParameterError(texts("data")["book_there"])
+    if own.is_on_server:
+        raise ParameterError(texts("data")["book"]["on_server"])
     start_look(own, "draft", "columns")
     return go(f"/d/{own.name}/codebook")
+
+
+@router.post("/d/{dataset}/data/book")
+def take_book(request: Request, dataset: str) -> Response:
+    """Take a codebook that lies below the root, or draft one from another file than the data; then look at columns."""
+    own, form, words = dataset_of(request, dataset), form_of(request), texts("data")["book"]
+    if own.codebook.is_file():
+        raise ParameterError(texts("data")["book_there"])
+    if not form["book"]:
+        raise FieldError("book", words["none"])
+    try:
+        place = own.root.path(form["book"].partition("?")[0])
+    except UnderstudyError as reason:
+        raise FieldError("book", str(reason)) from None
+    if not place.is_file():
+        raise FieldError("book", texts("data")["new"]["no_file"].format(file=form["book"][:200]))
+    if place.suffix.lower() == ".toml":
+        _copy_book(own, place)
+        start_look(own, "columns")
+    else:
+        start_look(own, "draft", "columns", given={"from": form["book"]})
+    return go(f"/d/{own.name}/codebook")
+
+
+def _copy_book(own: Dataset, place: Path) -> None:
+    """The codebook in the folder of the data set, if it is one that can be used there."""
+    write_private(own.path("codebook.toml"), place.read_bytes())
+    try:
+        load_book(own)
+    except UnderstudyError as reason:
+        own.path("codebook.toml").unlink()
+        faults = reason.faults if isinstance(reason, CodebookError) else ()  # without the name of the copy
+        raise FieldError("book", " ".join(faults) or plain_fault(reason)) from None
+
+
+def _books_below(root: Root) -> list[str]:
+    """Files that may be codebooks, or from which one can be drafted."""
+    named = sorted({root.relative(root.path(name, "codebook.toml")) for name in _folders(root)})
+    loose = sorted(place.name for place in root.folder.glob("*.toml") if place.name != "studio.toml")
+    return [*loose, *named, *(root.relative(path) for path in root.row_files())]
+
+
+def _folders(root: Root) -> list[str]:
+    return [own.name for own in root.datasets() if own.path("codebook.toml").is_file()]
 
 
 def options_of(own: Dataset) -> dict[str, str]:
@@ -284,31 +359,51 @@ def _same(own: Dataset) -> Equivalent:
     table = f" --table {quote_word(own.table)}" if own.table and not several else ""
     named = f", table={own.table!r}" if own.table and not several else ""
     draft = "draft_tables" if several else "draft"
+    drafted, of_drafted, in_drafted = (EXPORT, "", "") if own.is_on_server else (data, table, named)
     known = load_book(own) if own.codebook.is_file() else None
+    declared = written.declared_lines(own, holdout=own.declared.get("holdout") or "../HELD-BACK.csv")
+    peek = () if several else (f"us.first_rows({data!r}{named}).rows",)
     return Equivalent(
         commands=(
-            f"understudy codebook draft {quote_word(data)} --out {book}{table}",
+            f"understudy codebook draft {quote_word(drafted)} --out {book}{of_drafted}",
             f"understudy codebook check {quote_word(data)} -c {book}{table}",
         ),
         python=(
             "import understudy as us",
-            f'us.{draft}({data!r}, "{book}"{named})',
+            *peek,
+            f'us.{draft}({drafted!r}, "{book}"{in_drafted})',
             f'us.check({data!r}, "{book}"{named}).faults',
             *_edits(known, book),
+            *written.in_python(declared),
         ),
+        files=(*_edited_lines(own, known), declared),
     )
 
 
 def _edits(known: Any, book: str) -> tuple[str, ...]:
-    """Who is a person, as the codebook says it now; by hand it is a line of the file."""
+    """Who is a person and what a row weighs, as the codebook says it now; words in capitals where it says nothing."""
     if known is None:
         return ()
     if tables := getattr(known, "tables", ()):
-        caps = [f'set_cap("{book}", {table.name!r}, {table.cap})' for table in tables if table.parent]
-        return ("from understudy.facade.book_edits import set_cap", *caps)
-    who = "None" if known.unit is None else f"{known.unit.id!r}, {known.unit.cap}"
-    return (
-        "from understudy.facade.book_edits import set_person, set_weight",
-        f'set_person("{book}", {who})',
-        f'set_weight("{book}", {known.weight!r})',
-    )
+        return tuple(f'us.set_cap("{book}", {table.name!r}, {table.cap})' for table in tables if table.parent)
+    who = "'PERSON_COLUMN', CAP" if known.unit is None else f"{known.unit.id!r}, {known.unit.cap}"
+    weighed = (f'us.set_weight("{book}", {known.weight or "WEIGHT_COLUMN"!r})',) if _numbers(known) else ()
+    return (f'us.set_person("{book}", {who})', *weighed)
+
+
+def _edited_lines(own: Dataset, known: Any) -> tuple[written.Written, ...]:
+    """The same as lines of the codebook."""
+    if known is None:
+        return ()
+    if tables := getattr(known, "tables", ()):
+        caps = {"tables": {table.name: {"cap": table.cap} for table in tables if table.parent}}
+        return (written.lines(own, "codebook.toml", caps),)
+    weighed = {"weight": known.weight or "WEIGHT_COLUMN"} if _numbers(known) else {}
+    id_, cap = ("PERSON_COLUMN", 0) if known.unit is None else (known.unit.id, known.unit.cap)
+    file, text = written.lines(own, "codebook.toml", {**weighed, "unit": {"id": id_, "cap": cap}})
+    return ((file, text if known.unit else text.replace("cap = 0", "cap = CAP")),)
+
+
+def _numbers(book: Any) -> list[str]:
+    """Columns that could be weights."""
+    return [one.name for one in getattr(book, "columns", ()) if one.kind in ("integer", "continuous")]

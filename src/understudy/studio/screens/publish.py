@@ -11,7 +11,7 @@ from understudy.facade import editions, releases
 from understudy.studio import approvals, publishing, released
 from understudy.studio.drawings import account_bar, running_total
 from understudy.studio.frame import Audience, Equivalent, dataset_of, fragment, go, page, plain_fault, say, stored_page
-from understudy.studio.guard import session_of
+from understudy.studio.guard import form_of, session_of
 from understudy.studio.jobs import JobState
 from understudy.studio.packing import pack_of
 from understudy.studio.released import FACE, Released
@@ -100,12 +100,15 @@ def show_release(request: Request, dataset: str, release: str) -> Response:
     chosen = released.find_release(own, release)
     person = session_of(request).person
     given = approvals.approvals_of(chosen)
+    needs_two = own.root.settings["approvals"] == 2
+    told = (texts("published")["approve"]["no_command"],) if needs_two else ()
     return page(
         request,
         "published",
         audience=Audience.DECISION,
         equivalent=Equivalent(
-            commands=publishing.commands_of(chosen, "sign"), python=publishing.python_of(chosen, "sign")
+            commands=(*told, *publishing.commands_of(chosen, "sign")),
+            python=(*told, *publishing.python_of(chosen, "sign")),
         ),
         dataset=own,
         step="publish",
@@ -113,7 +116,8 @@ def show_release(request: Request, dataset: str, release: str) -> Response:
         files=sorted(place.name for place in chosen.folder.iterdir() if not place.name.startswith(".")),
         has_face=(chosen.folder / FACE).is_file(),
         approvals=given,
-        needs_two=own.root.settings["approvals"] == 2,
+        shown=chosen.content if needs_two else "",
+        needs_two=needs_two,
         may_approve=bool(person) and person not in {one.person for one in given},
         **_check(chosen),
         **_taking(chosen),
@@ -163,8 +167,11 @@ def face(request: Request, dataset: str, release: str) -> Response:
 def approve(request: Request, dataset: str, release: str) -> Response:
     """The approval of the person who is signed in."""
     own = dataset_of(request, dataset)
-    person = session_of(request).person
-    approvals.approve(released.find_release(own, release), person)
+    person, chosen = session_of(request).person, released.find_release(own, release)
+    shown = chosen.content
+    if form_of(request).get("shown", shown) != shown:
+        raise ParameterError(texts("published")["approve"]["changed"])
+    approvals.approve(chosen, person)
     say(request, texts("publish")["approved"].format(person=person))
     return go(f"/d/{own.name}/publish/{release}")
 

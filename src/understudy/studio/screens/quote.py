@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from understudy.errors import ParameterError, UnderstudyError
 from understudy.facade import forecasts, outlooks, releases
-from understudy.studio import plans
+from understudy.studio import plans, written
 from understudy.studio.drawings import account_figures, spans
 from understudy.studio.forms import FieldError
 from understudy.studio.frame import Audience, Equivalent, dataset_of, fragment, go, page, plain_fault, refuse, say
@@ -196,6 +196,8 @@ def _equivalent(own: Dataset, plan: Plan, named: Mapping[str, str]) -> Equivalen
         ("", "") if is_linked(own) else (f" --rows-about {plan.rows_about}", f", rows_about={plan.rows_about}")
     )
     opened, opening = ((), ()) if there else _account_words(own, plan)
+    recipe = (own.shown(own.path(plans.RECIPE)), plan.recipe())
+    files = (recipe, written.declared_lines(own, rows_about=str(plan.rows_about)))
     found, finding = ((), ()) if is_linked(own) or not named.get("error") else _error_words(own, plan, named)
     return Equivalent(
         commands=(*opened, f"understudy quote {data} -c {book} {plan.flags()}{about}{table}{account}", *found),
@@ -205,7 +207,9 @@ def _equivalent(own: Dataset, plan: Plan, named: Mapping[str, str]) -> Equivalen
             f'quote = us.quote("{own.shown(own.codebook)}", {plan.keywords()}{guess}{paid})',
             "quote.total, quote.statement, quote.forecast",
             *finding,
+            *written.in_python(*files),
         ),
+        files=files,
     )
 
 

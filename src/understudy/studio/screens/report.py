@@ -1,5 +1,6 @@
 """Screen 6, report: the board fixes its limits first; then opening the report is a look that the account remembers."""
 
+import datetime as dt
 import json
 import shlex
 from pathlib import Path
@@ -12,7 +13,7 @@ from starlette.responses import Response
 from understudy.errors import ParameterError, UnderstudyError
 from understudy.facade import boards, releases
 from understudy.facade.codebooks import load_any
-from understudy.studio import jobs, plans, released
+from understudy.studio import jobs, plans, released, written
 from understudy.studio.forms import FieldError
 from understudy.studio.frame import Audience, Equivalent, dataset_of, download, go, page, say, stored_page
 from understudy.studio.guard import form_of, session_of
@@ -233,7 +234,7 @@ def _equivalent(own: Dataset, release: Released | None, target: str = "", risk: 
     named_so = [("book" if name == "codebook" else name, words) for name, words in spelled]
     words = "".join(f", {name}={json.dumps(words, ensure_ascii=False)}" for name, words in named_so)
     call = "evaluate_linked" if is_linked(own) else "evaluate"
-    fixing = () if own.path(BOARD).is_file() else _board_words(own)
+    fixing, board = _board_words(own)
     return Equivalent(
         commands=(
             *plans.making(own, own.reports),
@@ -244,13 +245,18 @@ def _equivalent(own: Dataset, release: Released | None, target: str = "", risk: 
             *fixing,
             f'us.{call}({plans.data_words(own)!r}, "{folder}", out="{out}"{named}{words})',
         ),
+        files=(board,),
     )
 
 
-def _board_words(own: Dataset) -> tuple[str, ...]:
-    """How limits are written down. A `board.toml` that is written by hand does as well."""
-    place = own.shown(own.path(BOARD))
+def _board_words(own: Dataset) -> tuple[tuple[str, ...], written.Written]:
+    """The file of the limits as it stands; before there is one, how the proposed ones are written down."""
+    place = own.path(BOARD)
+    if place.is_file():
+        return (), (own.shown(place), place.read_text(encoding="utf-8-sig"))
+    limits = {name: value for name, _, value, _ in boards.read_board().lines()}
+    today = dt.datetime.now(dt.UTC).date()
     return (
-        "from understudy.facade.boards import save_board",
-        f'save_board("{place}", {{"share_error": 0.03}}, by="NAME")',
+        (f'us.save_board("{own.shown(place)}", {limits!r}, by="NAME")',),
+        written.lines(own, BOARD, {**limits, "decided_by": "NAME", "decided_on": today.isoformat()}),
     )

@@ -14,9 +14,10 @@ from understudy.studio.forms import FieldError, Refused
 from understudy.studio.frame import Audience, Equivalent, dataset_of, go, page, say
 from understudy.studio.guard import Form, form_of, session_of
 from understudy.studio.looks import find_look, is_looking, start_look
-from understudy.studio.plans import table_words
+from understudy.studio.plans import reviewed_words
 from understudy.studio.stored_books import load_book, spelled, tables_of
 from understudy.studio.texts import texts
+from understudy.studio.workspace import toml_text
 
 router = APIRouter()
 
@@ -33,15 +34,17 @@ def show(request: Request, dataset: str) -> Response:
     session, trouble = session_of(request), find_look(own, "answers").problem
     if trouble and session.answered is not None and session.answered.action == request.url.path:
         session.refused = replace(session.answered, sentence=trouble)
-    path, data = own.shown(own.path("codebook.toml")), own.root.spelled(own.data)
-    table, named = table_words(own)
+    path, data, (table, named) = own.shown(own.path("codebook.toml")), *reviewed_words(own)
+    answers = proposed_answers((look.seen or {}).get("questions", ()))
+    answered = f"understudy codebook review {path} --data {quote_word(data)}{table} --answers answers.toml --by NAME"
     same = Equivalent(
-        commands=(f"understudy codebook review {path} --data {quote_word(data)}{table} --by NAME",),
+        commands=(f"understudy codebook review {path} --data {quote_word(data)}{table} --by NAME", answered),
         python=(
             "import understudy as us",
             f'us.review("{path}", {data!r}{named}).questions',
-            f'us.review("{path}", {data!r}{named}, answers={{"panels": {{"levels": "yes"}}}}, by="NAME")',
+            f'us.review("{path}", {data!r}{named}, answers={answers!r}, by="NAME")',
         ),
+        files=(("answers.toml", toml_text(answers)),),
     )
     return page(
         request,
@@ -54,6 +57,7 @@ def show(request: Request, dataset: str) -> Response:
         tab="review",
         look=look,
         has_book=has_book,
+        on_server=own.is_on_server,
         questions=[
             {**question, "panel": panel_of(question["id"]), "table": question["id"].rpartition(".")[0]}
             for question in (look.seen or {}).get("questions", ())
@@ -80,6 +84,13 @@ def answer(request: Request, dataset: str) -> Response:
     session_of(request).answered = Refused(action=request.url.path, pairs=form.pairs, sentence="", field="")
     say(request, texts("codebook")["review"]["taken"])
     return go(f"/d/{own.name}/codebook")
+
+
+def proposed_answers(questions: Any) -> dict[str, Any]:
+    """The answers that the questions propose, as a file of answers has them."""
+    panels = {question["id"]: question["proposed"] for question in questions if question["columns"]}
+    person = {"person": "no"} if any(not question["columns"] for question in questions) else {}
+    return {**person, "panels": panels or {"levels": "yes"}}
 
 
 def answers_of(questions: Any, form: Form) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from understudy.errors import ParameterError
+from understudy.studio import written
 from understudy.studio.changes import StaleFormError, changing, check_number, number_of
 from understudy.studio.forms import FieldError
 from understudy.studio.frame import Audience, Equivalent, dataset_of, go, page, say
@@ -30,8 +31,8 @@ def show(request: Request, dataset: str) -> Response:
     book = load_book(own) if has_book else None
     parts = tables_of(book) if book is not None else {}
     unsourced = set(getattr(book, "unsourced_rules", ()))
-    written = [(name, rule) for name, part in parts.items() for rule in part.constraints]
-    written += [("", rule) for rule in getattr(book, "rules", ())]
+    written_rules = [(name, rule) for name, part in parts.items() for rule in part.constraints]
+    written_rules += [("", rule) for rule in getattr(book, "rules", ())]
     present = [
         {
             "words": rule.words(),
@@ -40,26 +41,33 @@ def show(request: Request, dataset: str) -> Response:
             "table": name,
             "title": rule.title,
         }
-        for name, rule in written
+        for name, rule in written_rules
     ]
     path, data = own.shown(own.path("codebook.toml")), own.root.spelled(own.data)
     table, named = table_words(own)
     seen = look.seen or {}
     fixing = next((one["columns"] for one in seen.get("proposals", ()) if one["needs_map"]), None)
     mapped = () if fixing is None else _map_words(path, *fixing)
+    proposed = next((one["id"] for one in seen.get("proposals", ()) if not one["needs_map"]), "ID")
+    fitting = [pack["name"] for pack in seen.get("packs", ())][:1]
+    removed = written.rule_lines(own, written_rules[0][0], 0) if written_rules else None
     same = Equivalent(
         commands=(
             f"understudy codebook rules {path} --data {quote_word(data)}{table}",
-            f"understudy codebook rules {path} --data {quote_word(data)}{table} --accept ID --by NAME --from SOURCE",
+            f"understudy codebook rules {path} --data {quote_word(data)}{table} --accept {quote_word(proposed)} "
+            "--by NAME --from SOURCE",
             *mapped[:1],
+            *(f"understudy codebook rules {path} --pack {name}" for name in fitting),
         ),
         python=(
             "import understudy as us",
             f'us.rules("{path}", {data!r}{named}).proposals',
-            f'us.rules("{path}", {data!r}{named}, accept=["ID"], by="NAME", source="SOURCE")',
+            f'us.rules("{path}", {data!r}{named}, accept=[{proposed!r}], by="NAME", source="SOURCE")',
             *mapped[1:],
-            *(_back_words(path, *written[0]) if written else ()),
+            *(f'us.rules("{path}", packs=[{name!r}])' for name in fitting),
+            *((_back_words(path, *written_rules[0]),) if written_rules else ()),
         ),
+        files=() if removed is None else (removed,),
     )
     return page(
         request,
@@ -124,13 +132,10 @@ def take_back(request: Request, dataset: str) -> Response:
     return go(f"/d/{own.name}/codebook/rules")
 
 
-def _back_words(book: str, table: str, rule: Any) -> tuple[str, str]:
-    """How the first rule is taken out; a codebook that is edited by hand does as well."""
+def _back_words(book: str, table: str, rule: Any) -> str:
+    """How the first rule is taken out; whoever takes its lines out of the codebook does as well."""
     named = f", table={table!r}" if table else ""
-    return (
-        "from understudy.facade.book_edits import remove_rule",
-        f'remove_rule("{book}", {rule.title!r}{named})',
-    )
+    return f'us.remove_rule("{book}", {rule.title!r}{named})'
 
 
 def _maps(own: Dataset, form: Form, chosen: list[str]) -> list[tuple[str, str, str, str]]:

@@ -13,7 +13,7 @@ from understudy.studio.books import Progress, progress_of
 from understudy.studio.example import EXAMPLE, make_example
 from understudy.studio.frame import Audience, Equivalent, go, page, root_of, say
 from understudy.studio.released import Released, all_releases
-from understudy.studio.stored_books import load_book
+from understudy.studio.stored_books import is_linked, load_book
 from understudy.studio.texts import texts
 from understudy.studio.workspace import Dataset, Root
 
@@ -108,7 +108,7 @@ def _same(owned: list[Dataset]) -> Equivalent:
     if not owned:
         made = (f"understudy example -o {EXAMPLE}",), ("import understudy as us", f'us.example_patients("{EXAMPLE}")')
         return Equivalent(commands=made[0], python=made[1])
-    commands, python = [], ["import understudy as us", "from understudy.facade.shelves import glance_at_release"]
+    commands, python = [], ["import understudy as us"]
     for own in owned:
         account, book = own.path(f"{own.name}.account"), own.path("codebook.toml")
         if account.is_file():
@@ -116,7 +116,8 @@ def _same(owned: list[Dataset]) -> Equivalent:
             python.append(f'us.Account.open("{own.shown(account)}").summary()')
         if book.is_file():
             commands.append(f"understudy codebook show {own.shown(book)}")
+            python.append(f'us.{"LinkedCodebook" if is_linked(own) else "Codebook"}.load("{own.shown(book)}")')
         for one in reversed(all_releases(own)):
             commands.append(f"understudy verify {own.shown(one.folder)}")
-            python.append(f'glance_at_release("{own.shown(one.folder)}").status')
+            python.append(f'us.verify("{own.shown(one.folder)}").is_valid')
     return Equivalent(commands=commands or ["understudy studio --root ."], python=python)
