@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 from account_events import AR, Diverse, Forgetful, Slice, epsilon_of, ledger_of
 
-from understudy.errors import BudgetError, ParameterError
+from understudy.errors import AccountError, BudgetError, ParameterError
 from understudy.privacy import ApproxDP, Entry, Ledger, Neighbours, PureDP
 from understudy.privacy.account import Account, Allowance, Reservation, digest_of_choices, remember_look
+from understudy.privacy.account_file import create_file, open_lines
 from understudy.privacy.editions import forecast_editions, like_charge
 from understudy.privacy.quote import Quote
 from understudy.privacy.transaction import CHARGED, Claim, paying
@@ -356,3 +357,35 @@ def test_a_refusal_names_what_may_still_be_done(tmp_path):
     assert "Nothing of the cap's delta is left" in said(1.0, 1e-6, [(0.25, 1e-6)], (0.25, 1e-7))
     assert "5e-07 is left" in said(1.0, 1e-6, [(0.25, 5e-7)], (0.25, 6e-7))
     assert "a Renyi curve" in said(1.0, 1e-6, [], (0.25, 9e-7), composition="renyi")
+
+
+def test_an_account_whose_terms_nobody_could_have_chosen_is_not_opened(tmp_path):
+    """Its file was made by somebody else, or by hand: a cap of delta 1 would let everything pass."""
+    account = Account.create(tmp_path / "a", dataset="d", epsilon=1.0, delta=1e-6, neighbours=AR)
+    with open_lines(account.path, 1.0, write=False) as lines:
+        terms = dict(lines.all[0].body)
+    create_file(tmp_path / "same", terms)
+    assert Account.open(tmp_path / "same").cap == account.cap
+    for number, wrong in enumerate(
+        (
+            {"delta": 1.0},
+            {"delta": -1e-9},
+            {"epsilon": 0.0},
+            {"epsilon": -1.0},
+            {"neighbours": "x"},
+            {"composition": "x"},
+        )
+    ):
+        create_file(tmp_path / f"{number}", {**terms, **wrong})
+        with pytest.raises((AccountError, ParameterError)):
+            Account.open(tmp_path / f"{number}")
+
+
+def test_an_account_with_a_line_that_nobody_here_knows_is_not_opened(tmp_path):
+    """A later version may have written it, and it may be a charge."""
+    account = Account.create(tmp_path / "a", dataset="d", epsilon=1.0, delta=0.0, neighbours=AR)
+    with open_lines(account.path, 1.0, write=True) as lines:
+        lines.append("danced", when="2026-11-19")
+    for reading in (lambda: Account.open(account.path), account.spent, account.history, account.left):
+        with pytest.raises(AccountError, match="danced"):
+            reading()
