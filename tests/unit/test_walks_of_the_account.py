@@ -7,6 +7,8 @@ are exact.
 import hashlib
 import json
 import random
+import sqlite3
+from contextlib import closing
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,8 +17,8 @@ from account_events import AR, Diverse, Forgetful, Slice, epsilon_of, ledger_of
 
 from understudy.errors import AccountError, BudgetError, ParameterError
 from understudy.privacy import ApproxDP, Entry, Ledger, Neighbours, PureDP
-from understudy.privacy.account import Account, Allowance, Reservation, digest_of_choices, remember_look
-from understudy.privacy.account_file import create_file, open_lines
+from understudy.privacy.account import Account, Allowance, History, Reservation, digest_of_choices, remember_look
+from understudy.privacy.account_file import Lines, create_file, open_lines
 from understudy.privacy.editions import forecast_editions, like_charge
 from understudy.privacy.quote import Quote
 from understudy.privacy.transaction import CHARGED, Claim, paying
@@ -389,3 +391,52 @@ def test_an_account_with_a_line_that_nobody_here_knows_is_not_opened(tmp_path):
     for reading in (lambda: Account.open(account.path), account.spent, account.history, account.left):
         with pytest.raises(AccountError, match="danced"):
             reading()
+
+
+def test_who_writes_holds_the_account_and_who_reads_holds_up_nobody(tmp_path, monkeypatch):
+    """Or two processes read the same balance, and both spend it."""
+    account = Account.create(tmp_path / "a", dataset="d", epsilon=1.0, delta=0.0, neighbours=AR)
+    append, told, written, read = Lines.append, History.of, [], []
+
+    def is_free():
+        with closing(sqlite3.connect(account.path, timeout=0, isolation_level=None)) as other:
+            try:
+                other.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError:
+                return False
+            return True
+
+    monkeypatch.setattr(Lines, "append", lambda *line, **body: (written.append(is_free()), append(*line, **body))[1])
+    monkeypatch.setattr(History, "of", lambda lines: (read.append(is_free()), told(lines))[1])
+    ledger = ledger_of(Slice(epsilon=STEP))
+    reservation = account.reserve(ledger, label="x", delta=None, claim="one")
+    account.resume(ledger, label="x", claims=["one"], fresh="two")
+    reservation.commit("r")
+    account.notice("r", "withdrawn")
+    account.look("a figure")
+    account.fix("choices", label="plan")
+    assert written == [False] * 6
+    read.clear()
+    for reading in (
+        account.spent, account.remaining, account.history, account.looks, account.paid, account.left, account.summary,
+        lambda: Account.open(account.path), lambda: account.has_paid("r", ledger), lambda: account.paid_for("x"),
+        lambda: account.refusal(ledger, label="y", delta=None),
+    ):  # fmt: skip
+        reading()
+    assert len(read) >= 11 and all(read)
+
+
+def test_a_charge_that_a_restored_copy_lacks_is_not_settled_as_that_of_another_run(tmp_path):
+    account = Account.create(tmp_path / "a", dataset="d", epsilon=1.0, delta=0.0, neighbours=AR)
+    copy, ledger = account.path.read_bytes(), ledger_of(Slice(epsilon=STEP))
+    reservation = account.reserve(ledger, label="mine", delta=None)
+    account.path.write_bytes(copy)
+    for settling in (reservation.cancel, lambda: reservation.commit("r")):
+        with pytest.raises(BudgetError, match="was replaced since"):
+            settling()
+    other = account.reserve(ledger, label="of another run", delta=None)
+    assert other.charge.number == reservation.charge.number
+    for settling in (reservation.cancel, lambda: reservation.commit("r")):
+        with pytest.raises(BudgetError, match="was replaced since"):
+            settling()
+    assert [charge.state.value for charge in account.history()] == [HELD]
