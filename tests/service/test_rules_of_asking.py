@@ -13,17 +13,21 @@ import time
 from types import SimpleNamespace
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from understudy.codebook import Categorical, Codebook
+from understudy.errors import RefusalError, UnderstudyError
 from understudy.infer.inference import Figure
 from understudy.mechanisms.stream import Stream
 from understudy.privacy import Neighbours
+from understudy.privacy.account import Account
 from understudy.privacy.provenance import DECLARED
 from understudy.service import KeyBook, asking
 from understudy.service.amounts import Amount
 from understudy.service.asking import AnswerDesk
-from understudy.service.data_sets import ALWAYS, EXCEPTIONS, RULES, DataSet, Rules, Terms
+from understudy.service.data_sets import ALWAYS, EXCEPTIONS, RULES, DataSet, Rules, Terms, open_data_sets
 from understudy.service.problems import Problem
 from understudy.service.projects import Projects
 from understudy.service.tables import Status
@@ -395,3 +399,80 @@ def test_a_question_that_takes_too_long_to_price_is_given_up_and_free(office, mo
     assert "Nothing was charged" in refused.value.detail and office.spent() == Amount(epsilon=0)
     monkeypatch.undo()
     assert asyncio.run(office.desk.planned(lambda value: value + 1, 1)) == 2
+
+
+# ---- data sets
+
+
+def served(
+    folder: Any, book: Codebook = BOOK, *, table: Any = None, relation: Neighbours = Neighbours.ADD_REMOVE
+) -> Any:
+    """What a data set is made of, beside its rules: a table, a codebook and an account."""
+    path = folder / "rows.parquet"
+    pq.write_table(pa.table({"sex": ["F", "M"] * 40, "ward": ["a"] * 79 + ["b"]}) if table is None else table, path)
+    (folder / "d.account").unlink(missing_ok=True)
+    account = Account.create(folder / "d.account", dataset="d", epsilon=9.0, delta=1e-3, neighbours=relation)
+    return {"name": "stays", "address": str(path), "book": BOOK, "account": account}
+
+
+def test_what_could_never_be_answered_is_refused_before_anybody_asks(tmp_path):
+    usual = served(tmp_path)
+    data = DataSet(**usual)
+    assert (data.review, data.rules, data.tried(None, None)) == (ALWAYS, Rules(), ())
+    for wrong, words in (
+        ({"name": "Stays"}, "small letters"),
+        ({"review": "never"}, "review"),
+        ({"rules": Rules(columns=("sex", "age"))}, "age"),
+        ({"rules": Rules(smallest=5)}, "no release"),
+        ({"release": tmp_path / "nothing"}, "nothing"),
+        ({"address": str(tmp_path / "nothing.parquet")}, "nothing"),
+    ):
+        with pytest.raises(UnderstudyError, match=words):
+            DataSet(**{**usual, **wrong})
+    with pytest.raises(UnderstudyError, match="ward"):
+        DataSet(**served(tmp_path, table=pa.table({"sex": ["F"]})))
+    drawn = pa.table({"sex": ["F"], "ward": ["a"]}).replace_schema_metadata({b"understudy.kind": b"reconstructed"})
+    with pytest.raises(UnderstudyError):
+        DataSet(**served(tmp_path, table=drawn))
+
+
+@pytest.mark.parametrize(
+    ("relation", "serves"),
+    [
+        (Neighbours.ADD_REMOVE, True), (Neighbours.REPLACE, True), (Neighbours.ADD_REMOVE_PERSON, False),
+        (Neighbours.REPLACE_PERSON, False),
+    ],
+)  # fmt: skip
+def test_answers_are_priced_for_the_relation_that_the_account_is_kept_for(tmp_path, relation, serves):
+    words = served(tmp_path, relation=relation)
+    if serves:
+        assert DataSet(**words).prepare("count", Terms(epsilon=0.5)).stated.total.neighbours is relation
+    else:
+        with pytest.raises(RefusalError, match="open an account for the former"):
+            DataSet(**words)
+
+
+def test_the_rows_are_counted_as_they_are_and_what_is_strange_is_told_at_the_start(tmp_path):
+    data = DataSet(**served(tmp_path))
+    data.check_rows()
+    prepared = data.prepare("count by ward", Terms(epsilon=1000.0))
+    figures = data.draw(prepared.plan, Stream.seeded(1))
+    assert [round(figure.estimate) for figure in figures] == [79, 1], "with so little noise"
+    assert data.prepare("count by ward", Terms(epsilon=1000.0)) is prepared, "worked out once"
+    strange = DataSet(**served(tmp_path, table=pa.table({"sex": ["F", "X"], "ward": ["a", "b"]})))
+    with pytest.raises(UnderstudyError, match="sex"):
+        strange.check_rows()
+
+
+def test_a_file_of_data_sets_is_looked_up_beside_it_and_checked_with_its_rows(tmp_path):
+    served(tmp_path)
+    BOOK.save(tmp_path / "book.toml")
+    words = '[stays]\nsource = "rows.parquet"\ncodebook = "book.toml"\naccount = "d.account"\n'
+    (tmp_path / "data.toml").write_text(words + 'review = "rules"\n[stays.rules]\nepsilon = 0.5\n', encoding="utf-8")
+    [(name, data)] = open_data_sets(tmp_path / "data.toml").items()
+    assert (name, data.review, data.release) == ("stays", RULES, None)
+    assert data.rules == Rules(epsilon=0.5) and data.book == BOOK and data.account.dataset == "d"
+    assert data.address == str(tmp_path / "rows.parquet")
+    served(tmp_path, table=pa.table({"sex": ["F", "X"], "ward": ["a", "b"]}))
+    with pytest.raises(UnderstudyError, match="sex"):
+        open_data_sets(tmp_path / "data.toml")
