@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from understudy.errors import ParameterError, RefusalError
+from understudy.mechanisms import gaussian_measurements
 from understudy.mechanisms.certificate import SelectedTry
 from understudy.mechanisms.dirichlet import (
     DirichletDraws,
@@ -21,13 +22,14 @@ from understudy.mechanisms.dirichlet import (
 from understudy.mechanisms.discrete_gaussian import gaussian_delta
 from understudy.mechanisms.discrete_laplace import pure_renyi
 from understudy.mechanisms.exact_binomial import exp_minus
-from understudy.mechanisms.gaussian_measurements import centred, squared_sensitivity
+from understudy.mechanisms.gaussian_measurements import GaussianMeasurements, Meter, centred, squared_sensitivity
 from understudy.mechanisms.prediction import _worst_pair
 from understudy.mechanisms.selection_scores import mutual_information_sensitivity
 from understudy.mechanisms.split_choice import StableSplits, TreeSplits, split_scores, stable_distance
 from understudy.mechanisms.stability import stability_delta
 from understudy.mechanisms.stream import Stream
-from understudy.privacy import Neighbours
+from understudy.privacy import Neighbours, Secret
+from understudy.sources.tables import CountTable
 
 AR, RO = Neighbours.ADD_REMOVE, Neighbours.REPLACE
 ORDERS = np.array([1.01, 1.5, 2.0, 5.0, 50.0, 1e4])
@@ -205,6 +207,130 @@ def test_trees_cost_their_levels():
     assert stable.guarantee().delta == pytest.approx(3 * float(stability_delta(Fraction(2), 9)))
     loud = StableSplits(scale=Fraction(1000), threshold=2, levels=3, neighbours=AR).guarantee()
     assert loud.delta == 1.0, "a probability"
+
+
+# ---- what a meter takes for what it is paid
+
+
+class Scales:
+    """In the place of the noise: what would have been measured, and under which variance."""
+
+    def __init__(self, monkeypatch):
+        self.draws, deviations = [], []
+        monkeypatch.setattr(gaussian_measurements, "discrete_gaussian", self.plain)
+        monkeypatch.setattr(
+            gaussian_measurements, "exact_gaussian", lambda size, deviation, stream: deviations.append(deviation) or 0
+        )
+        monkeypatch.setattr(
+            gaussian_measurements,
+            "clamped_sum",
+            lambda exact, noise: (noise(exact.shape), self.draws.append((exact, deviations.pop() ** 2)), exact)[-1],
+        )
+
+    def plain(self, counts, *, variance, stream):
+        self.draws.append((counts, variance))
+        return counts
+
+    def taken(self):
+        draws, self.draws = self.draws, []
+        return draws
+
+
+SMALL = np.array([[5, 0, 2], [7, 1, 30]])
+METERS = [
+    (relation, rows, variance, copies)
+    for relation in (AR, RO)
+    for rows, variance in ((1, Fraction(9)), (1, Fraction(4096)), (1, Fraction(10**6)), (3, Fraction(4096)))
+    for copies in (1, 3, 70)
+    if relation is AR or rows == 1
+]
+
+
+@pytest.mark.parametrize(("relation", "rows", "variance", "copies"), METERS)
+@pytest.mark.parametrize("what", ["table", "grouped", "interaction", "dependences", "sums"])
+def test_what_is_measured_moves_by_no_more_than_was_paid_for(monkeypatch, what, relation, rows, variance, copies):
+    """Squared lengths in variances, added up: what one record, or a person's rows, move them by."""
+    if what == "sums" and (rows > 1 or variance < 1024):
+        pytest.skip("sums are joined, and of single records")
+    scales, spent = Scales(monkeypatch), set()
+    event = GaussianMeasurements(variance=variance, units=10**6, delta=1e-9, neighbours=relation)
+    groups = [np.array([0, 1]), np.array([0, 1, 1])]
+
+    def measured(grid):
+        meter = Meter(event, Stream.seeded(1))
+        if rows > 1:
+            meter = meter.apart(500_000, rows=rows)
+        counts, before = Secret(CountTable.dense(["a", "b"], grid)), meter.left
+        truth: tuple = (grid, None)
+        if what == "table":
+            got = (meter.table(counts, copies=copies), None)
+        elif what == "grouped":
+            truth = (np.stack([grid[:, 0], grid[:, 1:].sum(axis=1)], axis=1), None)
+            got = (meter.table(counts, copies=copies, groups=groups), None)
+        elif what == "interaction":
+            truth, got = (centred(grid), None), meter.interaction(counts, copies=copies)
+        elif what == "sums":
+            got = meter.sums(grid, squared=2 if relation is RO else 1, units=copies)
+        else:
+            step = 2 if relation is RO else 1
+            truth = (np.array([np.abs(grid - 4).sum() // step * step] * 2), None)
+            got = (meter.dependences([counts, counts], [np.full(grid.shape, 4.2)] * 2, copies=copies), None)
+        assert got[0] == pytest.approx(truth[0], abs=1e-9)
+        spent.add(before - meter.left)
+        draws = scales.taken()
+        if got[1] is not None:  # the variance that is told
+            [(drawn, under)] = draws
+            whole = grid.size**2 if what == "interaction" else 1
+            due = under / whole if drawn.shape == grid.shape else under / copies
+            assert got[1] == pytest.approx(float(due))
+        return draws
+
+    here, dearest = measured(SMALL), 0.0
+    cells = list(np.ndindex(*SMALL.shape))
+    for comes, leaves in itertools.product(cells, cells if relation is RO else [None]):
+        other = SMALL.copy()
+        other[comes] += rows
+        if leaves is not None:
+            other[leaves] -= 1
+            if other.min() < 0:
+                continue
+        cost = sum(
+            Fraction(int(((one.astype(object) - two) ** 2).sum())) / under
+            for (one, under), (two, _) in zip(here, measured(other), strict=True)
+        )
+        dearest = max(dearest, float(cost))
+    [units] = spent
+    assert 0.3 * units / variance <= dearest <= units / variance * (1 + 1e-12)
+
+
+def test_a_meter_gives_what_it_was_paid_and_no_more():
+    event = GaussianMeasurements(variance=Fraction(4096), units=10, delta=1e-9, neighbours=AR)
+    grid = Secret(CountTable.dense(["a", "b"], SMALL))
+    for copies, left in ((10, 0), (9, 1)):
+        meter = Meter(event, Stream.seeded(1))
+        meter.table(grid, copies=copies)
+        assert meter.left == left
+    for wrong in (0, -1, 11):
+        meter = Meter(event, Stream.seeded(1))
+        for refusing in (
+            lambda: meter.table(grid, copies=wrong),  # noqa: B023
+            lambda: meter.interaction(grid, copies=wrong) if wrong else meter.apart(0, rows=1),  # noqa: B023
+            lambda: meter.sums(SMALL, squared=1, units=wrong),  # noqa: B023
+            lambda: meter.dependences([grid], [SMALL], copies=wrong),  # noqa: B023
+            lambda: meter.apart(wrong, rows=1),  # noqa: B023
+        ):
+            with pytest.raises((RefusalError, ValueError)):
+                refusing()
+        assert meter.left == 10
+    meter = Meter(event, Stream.seeded(1))
+    part = meter.apart(4, rows=1)
+    assert (meter.left, meter.units, part.left, part.units, part.rows) == (6, 10, 4, 4, 1)
+    with pytest.raises(RefusalError):
+        meter.apart(1, rows=0)
+    quiet = GaussianMeasurements(variance=Fraction(9), units=10, delta=1e-9, neighbours=AR)
+    with pytest.raises(RefusalError, match="so little noise"):
+        Meter(quiet, Stream.seeded(1)).apart(1, rows=2)
+    assert Meter(quiet, Stream.seeded(1)).apart(10, rows=1).left == 10
 
 
 # ---- scores

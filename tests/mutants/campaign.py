@@ -24,6 +24,7 @@ import tempfile
 import time
 import tomllib
 import types
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -49,6 +50,9 @@ HANGS = "hangs"
 """In the place of a test: the mutant used up its time."""
 NOWHERE = "nowhere"
 """In the place of a test: the fault could not be put in, which is no verdict."""
+_FEW = 3
+"""So many mutants of a module are tried without asking first which test runs what, which takes all its tests once."""
+_SECONDS_OF_FEW = 60.0
 
 
 def tests_of(module: str) -> list[str]:
@@ -321,6 +325,29 @@ def tried(mutant: Mutant, uses: Sequence[Used]) -> Ended:
     return run(mutant, [use.test for use in running], seconds=3.0 + 3 * sum(use.seconds for use in running))
 
 
+def tried_directly(mutant: Mutant, tests: Sequence[Any]) -> Ended | None:
+    """Run all tests, those that killed others first; None where the time is too short to tell.
+
+    Nobody has seen the tests pass without a fault, so the one that fails with it runs again alone and without.
+    """
+    names = [name for name, _ in Counter(killers_of(mutant.module)).most_common()]
+    rank = {name: place for place, name in enumerate(names)}
+    ordered = sorted(tests, key=lambda test: rank.get(str(test.nodeid).removeprefix("tests/"), len(rank)))
+    ended = run(mutant, ordered, seconds=_SECONDS_OF_FEW)
+    if ended.killer == HANGS:
+        return None
+    for test in tests:
+        if test.nodeid == ended.killer:
+            assert run(None, [test]).killer is None, f"{test.nodeid} fails without any fault"
+    return ended
+
+
+def killers_of(module: str) -> list[str]:
+    """The test that killed each mutant of a module so far."""
+    killed = read_results()["killed"].items()
+    return [test for name, test in killed if name.startswith(f"{module}: ") and test not in ("", HANGS)]
+
+
 def read_results() -> dict[str, dict[str, str]]:
     """Verdicts of earlier campaigns, by the name of the mutant."""
     return tomllib.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {"killed": {}, "survived": {}}
@@ -399,10 +426,13 @@ def _try_module(module: str, sample: Sequence[Mutant], say: Callable[[str], obje
     def work(tests: list[Any]) -> None:
         _functions_of(str(SOURCE / module))  # before the next line, which hides them from whoever asks
         gc.freeze()  # or the collector of every child would write to all pages that it shares
-        uses = uses_of(module, tests)
-        say(f"{module}: {len(uses)} tests, {sum(use.seconds for use in uses):.1f} s without a fault\n")
+        uses: list[Used] = []
         for number, mutant in enumerate(sample, start=1):
-            ended = tried(mutant, uses)
+            ended = tried_directly(mutant, tests) if len(sample) <= _FEW and not uses else None
+            if ended is None and not uses:
+                uses = uses_of(module, tests)
+                say(f"{module}: {len(uses)} tests, {sum(use.seconds for use in uses):.1f} s without a fault\n")
+            ended = ended or tried(mutant, uses)
             _note(mutant, ended.killer)
             verdict = "SURVIVED" if ended.killer is None else "killed"
             say(f"{number}/{len(sample)} {verdict} {ended.seconds:.1f} s {mutant.name}\n")

@@ -17,9 +17,10 @@ from understudy.codebook import Categorical, Codebook
 from understudy.errors import BudgetError, ParameterError, RefusalError
 from understudy.mechanisms.leaf_answers import call_ledger
 from understudy.privacy import Neighbours
-from understudy.privacy.account import Account
+from understudy.privacy.account import Account, ChargeState
 from understudy.privacy.provenance import DECLARED
-from understudy.service import Budgets, KeyBook, caps
+from understudy.privacy.transaction import Payment, Point
+from understudy.service import Budgets, KeyBook, Store, caps
 from understudy.service import keys as keys_module
 from understudy.service.amounts import Amount, cap_of, delta_of, epsilon_of, price_of
 from understudy.service.budgets import Balance, Charged, NoGrantError, SpentError
@@ -549,6 +550,44 @@ def test_a_cap_of_a_data_set_is_charged_once_and_in_one_database(lite, tmp_path)
     assert (amount, epsilon) == (Amount.cap(2.0, 1e-6), 2.0) and 1e-6 <= delta <= 1e-6 * (1 + 1e-12)
     with pytest.raises(RefusalError, match="has paid for epsilon 0"):
         caps.check_paid(projects, "stays", account=account, database="e" * 32)
+
+
+def account_of(folder, name):
+    return Account.create(folder / name, dataset="stays", epsilon=9.0, delta=1e-3, neighbours=Neighbours.ADD_REMOVE)
+
+
+def test_another_account_pays_for_no_cap_that_it_was_not_charged_for(lite, tmp_path):
+    """Not even one that has paid as much: what is spent would count in the first, and be watched in the second."""
+    one, two, database = account_of(tmp_path, "one"), account_of(tmp_path, "two"), "d" * 32
+    with Store.open(f"sqlite:///{tmp_path / 'other.db'}", secret_file=tmp_path / "secret") as elsewhere:
+        for store, account in ((lite, one), (elsewhere, two)):
+            caps.set_data_cap(Projects(store), "stays", Amount.cap(1.0), account=account, database=database)
+    caps.check_paid(Projects(lite), "stays", account=one, database=database)
+    with pytest.raises(ParameterError, match="another account"):
+        caps.check_paid(Projects(lite), "stays", account=two, database=database)
+    with pytest.raises(ParameterError, match="another account"):
+        caps.set_data_cap(Projects(lite), "stays", Amount.cap(2.0), account=two, database=database)
+    assert two.spent().epsilon == 1.0, "and it is not charged for the attempt"
+
+
+@pytest.mark.parametrize("again", [1.0, 2.0, 0.5])
+def test_a_cap_whose_run_died_after_the_charge_is_charged_for_once(lite, tmp_path, monkeypatch, again):
+    account, projects, database = account_of(tmp_path, "a"), Projects(lite), "d" * 32
+
+    def died(_payment, point):
+        if point is Point.COMMITTING:
+            raise RuntimeError("the power is gone")
+
+    with monkeypatch.context() as patched, pytest.raises(RuntimeError):
+        patched.setattr(Payment, "reached", died)
+        caps.set_data_cap(projects, "stays", Amount.cap(1.0), account=account, database=database)
+    assert [charge.state for charge in account.history()] == [ChargeState.HELD]
+    with pytest.raises(ParameterError, match="no cap"):
+        projects.budget_of("stays")
+    caps.set_data_cap(projects, "stays", Amount.cap(again), account=account, database=database)
+    assert account.spent().epsilon == max(1.0, again) and projects.budget_of("stays").cap == Amount.cap(again)
+    assert {charge.state for charge in account.history()} == {ChargeState.COMMITTED}
+    caps.check_paid(projects, "stays", account=account, database=database)
 
 
 def test_answers_that_were_paid_for_are_counted_in_whole_calls(monkeypatch):

@@ -12,10 +12,10 @@ import pytest
 
 import understudy as us
 from understudy.codebook import Categorical, Codebook
-from understudy.errors import AccountError, BudgetError, ParameterError, ReleaseError
+from understudy.errors import AccountError, BudgetError, ParameterError, RefusalError, ReleaseError, UnderstudyError
 from understudy.mechanisms.histogram import GeometricHistogram
 from understudy.privacy import Neighbours
-from understudy.privacy.account import Account, account_at
+from understudy.privacy.account import Account, account_at, names_of_files
 from understudy.privacy.card import card
 from understudy.privacy.editions import forecast_editions, like_charge
 from understudy.privacy.events import Event, event_from_dict
@@ -216,6 +216,41 @@ def test_what_may_not_be_made_is_refused_before_it_is_paid_for(account, monkeypa
     with pytest.raises(ParameterError, match="rejected"):
         fit.sample(5)
     assert account.spent().epsilon == 0.0
+
+
+def test_what_lies_where_a_release_would_go_is_found_before_anything_is_charged(account, tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "mine.txt").write_text("mine", encoding="utf-8")
+    fit = fitted(account)
+    for writing in (lambda: fit.write(tmp_path / "out", 5), lambda: fit.write_many(tmp_path / "out", 5, files=2)):
+        with pytest.raises(UnderstudyError):
+            writing()
+    assert account.history() == [], "not even a charge that was given back"
+
+
+def test_several_files_are_one_charge_with_names_of_their_own(account, tmp_path):
+    """Their rows are drawn from tables that were paid for once; how many there are is a choice."""
+    place = tmp_path / "out"
+    releases = fitted(account).write_many(place, 5, files=2)
+    assert account.spent().epsilon == 1.0 and len(account.history()) == 1
+    [charge] = account.history()
+    ids = [release.manifest.release_id for release in releases]
+    assert ids == names_of_files(charge.release_id, 2) == [f"{charge.release_id}-1", f"{charge.release_id}-2"]
+    assert len({release.manifest.charged_as for release in releases}) == 1
+    assert len(list(place.rglob("manifest.json"))) == 2
+    one, two = (fitted(account) for _ in range(2))
+    one.write(tmp_path / "one", 5)
+    two.write_many(tmp_path / "two", 5, files=2)
+    assert len({charge.choices for charge in account.history()[1:]}) == 2
+
+
+def test_what_a_fit_was_made_with_does_not_change(account):
+    fit = fitted(account)
+    for name in ("recipe", "codebook"):
+        with pytest.raises(RefusalError, match="fit again"):
+            setattr(fit, name, None)
+    fit.note = "of the caller"
+    fit.note = "another"
 
 
 def test_only_rows_that_a_certificate_withheld_may_be_missing(tmp_path):

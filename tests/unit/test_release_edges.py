@@ -14,6 +14,7 @@ import understudy as us
 from understudy.anonymize import EntropyDiversity, FullDomain, Recipe
 from understudy.codebook import Categorical, Codebook, Integer, Role
 from understudy.errors import ReleaseError
+from understudy.privacy.guarantees import ApproxDP, Neighbours, PureDP
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.provenance import Made
 from understudy.privacy.quote import Quote
@@ -24,7 +25,7 @@ from understudy.release.making import choices_of
 from understudy.release.passport.description import in_quotes
 from understudy.release.passport.writing import PASSPORT
 from understudy.release.reading import read_manifest_file
-from understudy.release.verify import Looked, _agree, _check_counts, refuse_other_promise
+from understudy.release.verify import Looked, _agree, _check_counts, differing_prices, refuse_other_promise
 from understudy.release.verify_face import page_faults
 from understudy.synth.ranged import synthesize_parts
 
@@ -194,3 +195,100 @@ def test_levels_with_line_breaks_are_the_same_rows_in_csv(tmp_path, form):
     write_table(table, book, Made.SYNTHETIC, path, form)
     assert holds_same_rows(path, form, table, book, Made.SYNTHETIC)
     assert digest_of(path)
+
+
+# ---- what `verify` says it looked at, and what it makes of every change
+
+
+def test_verify_names_everything_that_it_looked_at(tmp_path):
+    """Who reads the list takes what is not on it for unchecked."""
+    us.count(TABLE, BOOK, by=["a"], epsilon=1.0, out=tmp_path / "r", formats=["csv"])
+    digests = ("codebook.toml", "counts.csv", "counts.parquet", "index.html")
+    told = [
+        *(f"{name} has the digest that the manifest states" for name in digests),
+        "the codebook is the one that the release was made with",
+        "all 2 combinations of a are there",
+        "counts.csv holds the same rows as the table",
+        "the ledger adds up to the stated total, PureDP (epsilon 1, delta 0, neighbours add-remove)",
+        "the statement says what the ledger supports",
+        "the table says of itself what its manifest says",
+        "the method, its parameters and the codebook cost what is stated",
+        f"{FACE} states the promise of the manifest, runs nothing and loads nothing",
+    ]
+    verdict = us.verify(tmp_path / "r")
+    assert list(verdict.passed) == told and verdict.is_valid and verdict.problems == ()
+    assert repr(verdict) == "<Verdict: a table of 2 noisy counts by counts; valid>"
+
+
+def dropped(place, name):
+    (place / name).unlink()
+
+
+def noted(place, change):
+    facts = read_manifest_file(place)
+    change(facts)
+    (place / "manifest.json").write_text(json.dumps(facts, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+CHANGES = [
+    (lambda place: dropped(place, "counts.parquet"), "counts.parquet is listed in the manifest but"),
+    (lambda place: dropped(place, "codebook.toml"), "the codebook cannot be used"),
+    (lambda place: (place / "notes.txt").write_text("x"), "notes.txt lies in the folder and is not part"),
+    (lambda place: (place / "more").mkdir(), "more lies in the folder and is not part"),
+    (lambda place: (place / FACE).write_text("x"), f"{FACE} was changed after the release"),
+    (lambda place: noted(place, lambda f: f["files"].pop("counts.parquet")), "the manifest lists no counts.parquet"),
+    (lambda place: noted(place, lambda f: f["files"].update({"../r/x": "sha256:1"})), "../r/x is listed in"),
+    (lambda place: noted(place, lambda f: f.update(parts=1)), "speaks of 1 parts"),
+    (lambda place: noted(place, lambda f: f["codebook"].update(digest="sha256:1")), "is not the one that the release"),
+    (lambda place: noted(place, lambda f: f["codebook"].update(attested={"a": "x"})), "the attestations"),
+    (lambda place: noted(place, lambda f: f.update(publication={"title": "x"})), "of the publication"),
+    (lambda place: noted(place, lambda f: f["rows"].update(number=3)), "the manifest says 3"),
+    (lambda place: noted(place, lambda f: f.update(ledger=[])), "the stated total"),
+    (lambda place: noted(place, lambda f: f["ledger"][0]["event"].update(kind="x")), "cannot be priced"),
+    (lambda place: noted(place, lambda f: f["ledger"][0]["guarantee"].update(epsilon=0.5)), "not what its event costs"),
+    (lambda place: noted(place, lambda f: f["basic_composition"].update(epsilon=0.5)), "basic composition"),
+    (lambda place: noted(place, lambda f: f.update(assumptions=["none"])), "the list of assumptions"),
+    (lambda place: noted(place, lambda f: f.update(statement="All is well.")), "the statement in plain words"),
+    (lambda place: noted(place, lambda f: f.update(confidential=True)), "holds real records"),
+    (lambda place: noted(place, lambda f: f.update(real_records=True)), "holds real records"),
+    (lambda place: noted(place, lambda f: f.update(randomness="seeded with 1")), "the randomness was seeded"),
+    (lambda place: noted(place, lambda f: f["inputs"].clear()), "does not say what table went in"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("number", range(len(CHANGES)))
+def test_whatever_is_changed_in_a_release_is_named(counted, tmp_path, number):
+    change, words = CHANGES[number]
+    place = shutil.copytree(counted, tmp_path / "r")
+    change(place)
+    verdict = us.verify(place)
+    assert not verdict.is_valid and any(words in problem for problem in verdict.problems), verdict.problems
+
+
+@pytest.mark.parametrize("value", [1e-12, 0.3, 1.0, 7.0, 1e6])
+def test_stated_figures_agree_up_to_their_last_digits(value):
+    """Of an epsilon to nine digits after the point or nine in all, of a delta to nine in all, however small it is."""
+    for name in ("epsilon", "delta"):
+        scale = value if name == "delta" else max(1.0, value)
+        for part, agree in ((0.0, True), (5e-10, True), (-5e-10, True), (2e-9, False), (-2e-9, False), (-2.0, False)):
+            assert _agree({"kind": "x", name: value + part * scale}, {"kind": "x", name: value}) is agree, (name, part)
+    for stated in ({}, {"epsilon": value, "delta": 0.0}, {"delta": value}, {"epsilon": str(value)}, {"epsilon": None}):
+        assert not _agree(stated, {"epsilon": value})
+    assert _agree({"k": 3, "kind": "x"}, {"k": 3, "kind": "x"}) and not _agree({"k": 4}, {"k": 3})
+    assert not _agree({"epsilon": math.nan}, {"epsilon": value}) and not _agree(
+        {"epsilon": value}, {"epsilon": math.nan}
+    )
+
+
+def test_a_price_that_is_computed_anew_may_differ_by_a_millionth_and_no_more():
+    due = ApproxDP(epsilon=2.0, delta=1e-6, neighbours=Neighbours.ADD_REMOVE)
+    for part in (1.0, 1 + 9e-7, 1 - 9e-7):
+        for same in (replace(due, epsilon=2.0 * part), replace(due, delta=1e-6 * part)):
+            assert differing_prices(due, same) == differing_prices(same, due) == []
+    for other in (
+        replace(due, epsilon=2.0 * (1 + 2e-6)), replace(due, delta=1e-6 * (1 - 2e-6)),
+        replace(due, neighbours=Neighbours.REPLACE), PureDP(epsilon=2.0, neighbours=Neighbours.ADD_REMOVE),
+    ):  # fmt: skip
+        assert len(differing_prices(due, other)) == len(differing_prices(other, due)) == 1
+    pure = PureDP(epsilon=2.0, neighbours=Neighbours.ADD_REMOVE)
+    assert differing_prices(pure, pure) == []

@@ -4,17 +4,21 @@ Nothing here knows how the account does it (decision 0178). Epsilons are eighths
 are exact.
 """
 
+import hashlib
 import json
 import random
+import sqlite3
+from contextlib import closing
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from account_events import AR, Slice, epsilon_of, ledger_of
+from account_events import AR, Diverse, Forgetful, Slice, epsilon_of, ledger_of
 
-from understudy.errors import BudgetError
-from understudy.privacy import ApproxDP, PureDP
-from understudy.privacy.account import Account, Allowance, digest_of_choices
+from understudy.errors import AccountError, BudgetError, ParameterError
+from understudy.privacy import ApproxDP, Entry, Ledger, Neighbours, PureDP
+from understudy.privacy.account import Account, Allowance, History, Reservation, digest_of_choices, remember_look
+from understudy.privacy.account_file import Lines, create_file, open_lines
 from understudy.privacy.editions import forecast_editions, like_charge
 from understudy.privacy.quote import Quote
 from understudy.privacy.transaction import CHARGED, Claim, paying
@@ -230,3 +234,209 @@ def test_whoever_runs_a_job_is_told_of_each_charge_and_of_nothing_else(tmp_path)
     finally:
         CHARGED.reset(mark)
     assert [charge.label for charge in told] == ["one", "two"] and account.spent().epsilon == 2 * STEP
+
+
+# ---- what no walk meets
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.3, 2.0**-20), (7.0, 1e-6)])
+def test_a_cap_is_kept_to_the_last_digits_in_both_parts(tmp_path, epsilon, delta):
+    """Sums of floats may end a trifle above a cap that they meet; a millionth of a millionth, and no more."""
+    account = Account.create(tmp_path / "a", dataset="d", epsilon=epsilon, delta=delta, neighbours=AR)
+    spender = account.within(Allowance(name="ann", epsilon=epsilon, delta=delta))
+    for part, fits in ((0.9, True), (1.0, True), (1 + 5e-13, True), (1 + 3e-12, False), (1.01, False)):
+        for other in (0.5, 1.0):
+            for up, down in ((part, other), (other, part)):
+                total = ApproxDP(epsilon=epsilon * up, delta=delta * down, neighbours=AR)
+                assert account.keeps_cap(total) is fits, (up, down)
+                ledger = ledger_of(Slice(epsilon=epsilon * up, delta=delta * down))
+                for charged in (account, spender):
+                    assert (charged.refusal(ledger, label="x", delta=None) == "") is fits, (up, down)
+    loose = Account.create(tmp_path / "b", dataset="d", epsilon=9 * epsilon, delta=0.5, neighbours=AR)
+    tight = loose.within(Allowance(name="ann", epsilon=epsilon, delta=delta))
+    for up, down in ((1 + 3e-12, 0.5), (0.5, 1 + 3e-12)):
+        ledger = ledger_of(Slice(epsilon=epsilon * up, delta=delta * down))
+        assert loose.refusal(ledger, label="x", delta=None) == ""
+        assert "allowance" in tight.refusal(ledger, label="x", delta=None)
+
+
+def test_words_and_numbers_that_mean_nothing_are_refused_before_anything_is_written(tmp_path):
+    usual: dict[str, Any] = {"dataset": "d", "epsilon": 1.0, "delta": 1e-6, "neighbours": AR}
+    for number, wrong in enumerate(
+        ({"dataset": " "}, {"epsilon": 0.0}, {"epsilon": float("inf")}, {"delta": -1e-9}, {"delta": 1.0},
+         {"patience": -1.0}, {"composition": "hopeful"}, {"composition": "renyi", "delta": 0.0}, {"neighbours": "x"})
+    ):  # fmt: skip
+        path = tmp_path / f"{number}"
+        with pytest.raises(ParameterError):
+            Account.create(path, **{**usual, **wrong})
+        assert not path.exists(), wrong
+    account = Account.create(tmp_path / "a", **usual)
+    with pytest.raises(ParameterError):
+        Account.open(account.path, patience=-1.0)
+    for wrong in ({"name": ""}, {"epsilon": 0.0}, {"delta": -1.0}, {"delta": 1.0}):
+        with pytest.raises(ParameterError):
+            Allowance(**{"name": "ann", "epsilon": 1.0, "delta": 0.0, **wrong})
+    ledger, before = ledger_of(Slice(epsilon=STEP)), account.path.read_bytes()
+    for words in ({"label": " "}, {"delta": 0.0}, {"delta": 1.0}):
+        with pytest.raises(ParameterError):
+            account.reserve(ledger, **{"label": "x", "delta": None, **words})
+    for call in (
+        lambda: account.look(" "), lambda: account.fix("c", label=""), lambda: account.notice("r", " "),
+        lambda: Reservation(account=account, charge=None, looked=False).commit(" "),
+    ):  # fmt: skip
+        with pytest.raises(ParameterError):
+            call()
+    assert account.path.read_bytes() == before
+
+
+def test_what_is_charged_is_written_as_earlier_versions_wrote_it(tmp_path):
+    """A run that comes back to its charge compares texts and digests, perhaps with what another version wrote."""
+    account = Account.create(tmp_path / "a", dataset="d", epsilon=1.0, delta=0.0, neighbours=AR)
+    ledger = Ledger.of([Entry(stage="Zählung", reads="café", event=Slice(epsilon=STEP))])
+    account.reserve(ledger, label="x", delta=None, claim="one")
+    text = json.dumps(ledger.to_list(), ensure_ascii=False)
+    [charge] = account.history()
+    assert charge.ledger == text and "Zählung" in text
+    assert charge.whole == hashlib.sha256(text.encode()).hexdigest()
+    assert charge.to_dict().keys() == vars(charge).keys() - {"ledger", "whole", "choices", "claim", "files"}
+
+
+def test_a_look_is_told_to_an_account_and_to_nobody_without_one(tmp_path):
+    account = Account.create(tmp_path / "a", dataset="d", epsilon=1.0, delta=0.0, neighbours=AR)
+    for told, what in ((account, "one"), (account.path, "two"), (str(account.path), "three"), (None, "four")):
+        remember_look(told, what)
+    assert [what for _, what in account.looks()] == ["one", "two", "three"]
+
+
+def test_what_an_account_cannot_cover_is_refused_by_its_kind(tmp_path):
+    account = Account.create(tmp_path / "a", dataset="d", epsilon=1.0, delta=0.0, neighbours=AR)
+    for event, words in ((Diverse(), "not differential privacy"), (Forgetful(epsilon=STEP), "another price")):
+        with pytest.raises(BudgetError, match=words):
+            account.priced(ledger_of(event), label="x", delta=None)
+    with pytest.raises(BudgetError, match="no formal total"):
+        account.reserve(Ledger(()), label="x", delta=None)
+    strange = ledger_of(Slice(epsilon=STEP, neighbours="replace-one"))
+    with pytest.raises(BudgetError, match="kept for add-remove"):
+        account.reserve(strange, label="x", delta=None)
+    assert account.history() == [] and account.relation_fault(ledger_of(Slice(epsilon=STEP))) == ""
+
+
+def test_the_way_out_of_two_relations_is_the_one_that_protects_more(tmp_path):
+    """An account for people is never left for one of records, nor one that hides the number of records."""
+    people, hiding = (Neighbours.ADD_REMOVE_PERSON, Neighbours.REPLACE_PERSON), (AR, Neighbours.ADD_REMOVE_PERSON)
+    for kept in Neighbours:
+        account = Account.create(tmp_path / kept.value, dataset="d", epsilon=1.0, delta=0.0, neighbours=kept)
+        for priced in set(Neighbours) - {kept}:
+            said = account.relation_fault(ledger_of(Slice(epsilon=STEP, neighbours=priced.value)))
+            opens = f"--neighbours {priced.value}`" in said
+            if Neighbours.ORIGIN in (kept, priced):
+                assert not opens and "its own relation" in said
+            elif (kept in people) != (priced in people):
+                assert opens is (priced in people) and ("[unit]" in said)
+            else:
+                assert opens is (priced in hiding) and "also hides how many" in said
+            assert f"--neighbours {kept.value}`" not in said
+
+
+def test_a_refusal_names_what_may_still_be_done(tmp_path):
+    def said(epsilon, delta, spent, asked, **more):
+        account = Account.create(
+            tmp_path / str(len(list(tmp_path.iterdir()))),
+            dataset="d",
+            epsilon=epsilon,
+            delta=delta,
+            neighbours=AR,
+            **more,
+        )
+        for paid in spent:
+            account.reserve(ledger_of(Slice(epsilon=paid[0], delta=paid[1])), label="paid", delta=None).commit("r")
+        return account.refusal(ledger_of(Slice(epsilon=asked[0], delta=asked[1])), label="x", delta=None)
+
+    assert "up to epsilon 0.5 fits" in said(1.0, 0.0, [(0.5, 0.0)], (0.75, 0.0))
+    assert "up to epsilon 0.5 fits" in said(1.0, 1e-6, [(0.5, 1e-7)], (0.75, 1e-7))
+    assert "Nothing is left" in said(1.0, 0.0, [(1.0, 0.0)], (0.25, 0.0))
+    assert "has delta 0" in said(1.0, 0.0, [], (0.25, 1e-9))
+    assert "Nothing of the cap's delta is left" in said(1.0, 1e-6, [(0.25, 1e-6)], (0.25, 1e-7))
+    assert "5e-07 is left" in said(1.0, 1e-6, [(0.25, 5e-7)], (0.25, 6e-7))
+    assert "a Renyi curve" in said(1.0, 1e-6, [], (0.25, 9e-7), composition="renyi")
+
+
+def test_an_account_whose_terms_nobody_could_have_chosen_is_not_opened(tmp_path):
+    """Its file was made by somebody else, or by hand: a cap of delta 1 would let everything pass."""
+    account = Account.create(tmp_path / "a", dataset="d", epsilon=1.0, delta=1e-6, neighbours=AR)
+    with open_lines(account.path, 1.0, write=False) as lines:
+        terms = dict(lines.all[0].body)
+    create_file(tmp_path / "same", terms)
+    assert Account.open(tmp_path / "same").cap == account.cap
+    for number, wrong in enumerate(
+        (
+            {"delta": 1.0},
+            {"delta": -1e-9},
+            {"epsilon": 0.0},
+            {"epsilon": -1.0},
+            {"neighbours": "x"},
+            {"composition": "x"},
+        )
+    ):
+        create_file(tmp_path / f"{number}", {**terms, **wrong})
+        with pytest.raises((AccountError, ParameterError)):
+            Account.open(tmp_path / f"{number}")
+
+
+def test_an_account_with_a_line_that_nobody_here_knows_is_not_opened(tmp_path):
+    """A later version may have written it, and it may be a charge."""
+    account = Account.create(tmp_path / "a", dataset="d", epsilon=1.0, delta=0.0, neighbours=AR)
+    with open_lines(account.path, 1.0, write=True) as lines:
+        lines.append("danced", when="2026-11-19")
+    for reading in (lambda: Account.open(account.path), account.spent, account.history, account.left):
+        with pytest.raises(AccountError, match="danced"):
+            reading()
+
+
+def test_who_writes_holds_the_account_and_who_reads_holds_up_nobody(tmp_path, monkeypatch):
+    """Or two processes read the same balance, and both spend it."""
+    account = Account.create(tmp_path / "a", dataset="d", epsilon=1.0, delta=0.0, neighbours=AR)
+    append, told, written, read = Lines.append, History.of, [], []
+
+    def is_free():
+        with closing(sqlite3.connect(account.path, timeout=0, isolation_level=None)) as other:
+            try:
+                other.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError:
+                return False
+            return True
+
+    monkeypatch.setattr(Lines, "append", lambda *line, **body: (written.append(is_free()), append(*line, **body))[1])
+    monkeypatch.setattr(History, "of", lambda lines: (read.append(is_free()), told(lines))[1])
+    ledger = ledger_of(Slice(epsilon=STEP))
+    reservation = account.reserve(ledger, label="x", delta=None, claim="one")
+    account.resume(ledger, label="x", claims=["one"], fresh="two")
+    reservation.commit("r")
+    account.notice("r", "withdrawn")
+    account.look("a figure")
+    account.fix("choices", label="plan")
+    assert written == [False] * 6
+    read.clear()
+    for reading in (
+        account.spent, account.remaining, account.history, account.looks, account.paid, account.left, account.summary,
+        lambda: Account.open(account.path), lambda: account.has_paid("r", ledger), lambda: account.paid_for("x"),
+        lambda: account.refusal(ledger, label="y", delta=None),
+    ):  # fmt: skip
+        reading()
+    assert len(read) >= 11 and all(read)
+
+
+def test_a_charge_that_a_restored_copy_lacks_is_not_settled_as_that_of_another_run(tmp_path):
+    account = Account.create(tmp_path / "a", dataset="d", epsilon=1.0, delta=0.0, neighbours=AR)
+    copy, ledger = account.path.read_bytes(), ledger_of(Slice(epsilon=STEP))
+    reservation = account.reserve(ledger, label="mine", delta=None)
+    account.path.write_bytes(copy)
+    for settling in (reservation.cancel, lambda: reservation.commit("r")):
+        with pytest.raises(BudgetError, match="was replaced since"):
+            settling()
+    other = account.reserve(ledger, label="of another run", delta=None)
+    assert other.charge.number == reservation.charge.number
+    for settling in (reservation.cancel, lambda: reservation.commit("r")):
+        with pytest.raises(BudgetError, match="was replaced since"):
+            settling()
+    assert [charge.state.value for charge in account.history()] == [HELD]
