@@ -3,6 +3,8 @@
 import asyncio
 import itertools
 import json
+import subprocess
+import sys
 import time
 
 import pytest
@@ -166,6 +168,9 @@ def test_killed_between_paying_and_answering(tmp_path, monkeypatch, start_server
     asyncio.run(hanging())
     assert office.books() == (1, []), "paid, durably, before any noise was drawn"
     alive = start_server(*office.words(), before=HASTY)
+    words = [sys.executable, "-m", "understudy", "serve", "--port", "0", *map(str, office.words())]
+    other = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False, stdin=subprocess.DEVNULL)
+    assert other.returncode == 1 and "SQLite is for one server" in other.stderr, other.stderr
 
     async def later() -> None:
         caller = Caller(alive.url, key)

@@ -149,6 +149,9 @@ def test_a_service_database_keeps_keys_budgets_and_spending(made, tmp_path, monk
         projects.create("readmission", "stays", Amount.cap(1.0))
         projects.join("readmission", facts["key_id"], Amount.cap(1.0))
         assert projects.faults() == [] and len(projects.ledger("stays")) == 3 and len(store.identity) == 32
+    with closing(sqlite3.connect(old / "service.db")) as connection:
+        (number,) = connection.execute("SELECT text FROM understudy_meta WHERE name = 'schema'").fetchone()
+    assert number == "2", "version 0.1.0 reads 1 only: it would answer beside the caps of data sets"
 
 
 # Newer files
@@ -265,9 +268,10 @@ def test_approvals_of_the_studio_say_their_format_and_newer_ones_are_refused(tmp
     approve(release, "A. Meyer")
     approvals = own.path("approvals.jsonl")
     line = json.loads(approvals.read_text(encoding="utf-8"))
-    assert line.pop("format") == 1
-    approvals.write_text(json.dumps(line) + "\n", encoding="utf-8")
-    assert [one.person for one in approvals_of(release)] == ["A. Meyer"], "the first ones did not say it"
+    assert line.pop("format") == 2 and [one.person for one in approvals_of(release)] == ["A. Meyer"]
+    for earlier in (line, {**line, "format": 1}):
+        approvals.write_text(json.dumps(earlier) + "\n", encoding="utf-8")
+        assert approvals_of(release) == [], "the first ones spoke for the manifest alone"
     approvals.write_text(json.dumps({**line, "format": 99}) + "\n", encoding="utf-8")
     with pytest.raises(UnderstudyError, match="is of format 99"):
         approvals_of(release)

@@ -27,10 +27,9 @@ from understudy.files import make_empty, open_lock, refuse_special
 from understudy.loading import loading
 from understudy.service.secret import ServiceSecret
 from understudy.service.tables import cap_changes, meta
-from understudy.service.upgrades import bring_up
+from understudy.service.upgrades import SCHEMA_VERSION, bring_up, raise_number
 
 DEFAULT_DATABASE = "sqlite:///understudy-service.db"
-SCHEMA_VERSION = "1"
 _ROOM = 16 << 20  # bytes on the disk of a SQLite database: its log is written there before every answer
 _PATIENCE = 30.0  # seconds to wait for another writer or a free connection
 _POSTGRES = {"connect_timeout": 10, "tcp_user_timeout": 10_000}  # seconds; milliseconds until a silent host is gone
@@ -182,14 +181,15 @@ class Store:
                     {"name": "unnamed", "text": str(changes)},
                 ],
             )
+            raise_number(connection)
             self._compare({row.name: row.text for row in connection.execute(select(meta))})  # or nothing was done
 
     def _compare(self, rows: dict[str, str]) -> None:
         where = self._engine.url.render_as_string(hide_password=True)
         if rows.get("schema") != SCHEMA_VERSION:
             raise DataError(
-                f"the database {where} has tables of version {rows.get('schema')}; this understudy reads version "
-                f"{SCHEMA_VERSION} only, because a misread charge could overspend. Use the version that made it."
+                f"the database {where} has tables of version {rows.get('schema')}; this understudy reads versions up "
+                f"to {SCHEMA_VERSION}, because a misread charge could overspend. Use the version that made it."
             )
         if rows.get("secret") != self.secret.mark:
             raise DataError(
