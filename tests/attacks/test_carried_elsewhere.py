@@ -208,6 +208,8 @@ def test_a_file_that_spark_reads_is_what_it_is(made, spelled):
             InputRole.SEEDS,
             confidential=str(made / "synthetic.csv" if "csv" in spelled else made / "synthetic.parquet"),
         )
+    named = f"spark://local?table=parquet.`{made}/synthetic.parquet`"
+    assert find_provenance(named).is_release
     for elsewhere in ("spark://local?path=s3a://bucket/x.parquet", "spark://local?table=db.visits", "spark://local"):
         assert not find_provenance(elsewhere).is_release
 

@@ -18,13 +18,14 @@ import pyarrow.parquet as pq
 import pytest
 
 import understudy as us
-from tests.engines.conftest import spark_environment, wait_until
+from tests.engines.conftest import run_python, spark_environment, wait_until
 from tests.engines.part_tables import BOOK, declared, new_account, rows_of, table
 from understudy.codebook import Categorical, Codebook, Detail, Integer
-from understudy.errors import DataError, RefusalError, ReleaseError
+from understudy.errors import DataError, RefusalError, ReleaseError, UnderstudyError
 from understudy.mechanisms.stream import Stream
 from understudy.privacy.account import ChargeState
 from understudy.release.verify import verify_release
+from understudy.sources.inputs import find_provenance
 from understudy.synth.ranged import synthesize_parts
 from understudy.synth.spark_plugs import shares
 from understudy.synth.workers import LocalWorkers, SparkWorkers, spark_failures
@@ -73,6 +74,36 @@ def test_plugs_works_where_the_records_lie(spark: Any, tmp_path: Path) -> None:
             # two samples of 9,000 whose parts were dealt differently: dealing moves a share by at most what a
             # sample of 2,000 records per part does; z = 8 on both together
             assert abs(a - b) < 8 * np.sqrt(0.25 * (2 / 9000 + 2 / 6000))
+
+
+def test_files_that_change_while_plugs_draws_are_said(spark: Any, tmp_path: Path, monkeypatch: Any) -> None:
+    """Codes of a worker that is lost would be made again from other rows."""
+    from understudy.synth import spark_plugs
+
+    path, samples = tmp_path / "t.parquet", spark_plugs._sample_parts
+    pq.write_table(table(600), path)
+
+    def sampled(*given: Any, **more: Any) -> None:
+        samples(*given, **more)
+        pq.write_table(table(601), path)
+
+    monkeypatch.setattr(spark_plugs, "_sample_parts", sampled)
+    recipe = us.PLUGS(l=1.2, partitions=2, sweeps=2)
+    frame = spark.read.parquet(str(path))
+    with pytest.raises(DataError, match="changed"):
+        synthesize_parts(
+            frame, BOOK, recipe, rows=400, out=tmp_path / "r", part_rows=200, workers=SparkWorkers(session=spark)
+        )
+    assert not (tmp_path / "r").exists()
+    parts = sorted((tmp_path / "r.unfinished" / "codes").iterdir())
+    before = [part.read_bytes() for part in parts]
+    monkeypatch.undo()
+    frame = spark.read.parquet(str(path))
+    release = synthesize_parts(
+        frame, BOOK, recipe, rows=400, out=tmp_path / "r", part_rows=200, workers=SparkWorkers(session=spark)
+    )
+    assert len(before) == 2 and release.manifest.total.kind == "LDiverse"
+    assert verify_release(tmp_path / "r").problems == ()
 
 
 @pytest.mark.parametrize("method", ["pegs", "plugs"])
@@ -306,3 +337,64 @@ def test_a_file_that_changes_is_said_and_counts_are_never_mixed(spark: Any, tmp_
     if change != "gone":  # "run again" in the same session does not find the old codes
         later = us.open(spark, book, table=glob)
         assert later.count([("age",)])[0].open().to_grid().tolist() == [0, 700 if change == "more rows" else 400, 0]
+
+
+def test_a_data_frame_of_a_release_is_known_as_one(spark: Any, tmp_path: Path) -> None:
+    """Rows that Spark has read carry no mark; the files that they come from do."""
+    release = tmp_path / "release [1]"
+    us.synthesize(table(200), BOOK, rows=50, method="laplace", epsilon=1.0, out=release)
+    pq.write_table(table(200), tmp_path / "people.parquet")
+    read = spark.read.parquet(release.joinpath("synthetic.parquet").as_uri())
+    read.createOrReplaceTempView("drawn_before")
+    spark.read.parquet(str(tmp_path / "people.parquet")).createOrReplaceTempView("people")
+    for what, named in (
+        (read, None),
+        (read.filter("1 = 1").select(read.columns[:1]), None),
+        (spark, "drawn_before"),
+        (spark, f"parquet.`{release.as_uri()}/synthetic.parquet`"),
+    ):
+        found = find_provenance(what, table=named)
+        assert found.is_release and not found.record_wise, named
+        told = us.quote(BOOK, 50, "laplace", data=what, table=named, epsilon=1.0)
+        assert not told.total.is_formal, named
+        with pytest.raises(UnderstudyError, match="synthetic release"):
+            us.quote_count(what, BOOK, ["a"], 1.0, table=named)
+        with pytest.raises(UnderstudyError, match="synthetic release"):
+            us.quote_answer(BOOK, "count", epsilon=1.0, data=what, table=named)
+    for what, named in ((spark, "people"), (spark, "nowhere"), (spark.range(3), None)):
+        assert not find_provenance(what, table=named).is_release
+
+
+DIES = """
+import os, signal, sys
+from understudy.cli.app import main
+from understudy.sources.engines.spark import SparkBench
+
+fetched, asked = SparkBench.fetched, []
+
+def dying(bench, connection, expression):
+    asked.append(1)
+    if len(asked) == 2:  # between two tables of one count
+        process = connection._session.sparkContext._gateway.proc
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+    return fetched(bench, connection, expression)
+
+SparkBench.fetched = dying
+sys.argv = ["understudy", *sys.argv[1:]]
+main()
+"""
+"""A command whose Spark is struck down while it counts."""
+
+
+def test_a_spark_that_dies_while_it_counts_is_told_and_nothing_is_charged(java: Path, tmp_path: Path) -> None:
+    book, path, out = tmp_path / "book.toml", tmp_path / "t.parquet", tmp_path / "r"
+    declared().save(book)
+    pq.write_table(table(300), path)
+    account = new_account(tmp_path / "a.account")
+    words = ["synth", f"spark://local[1]?path={path}", "-c", str(book), "-n", "10", "-m", "marginals"]
+    words += ["--epsilon", "1", "--delta", "1e-6", "-o", str(out), "--account", str(tmp_path / "a.account")]
+    ended = run_python(DIES, *words)
+    assert ended.returncode in (1, 2), ended.stderr
+    assert "does not answer any more" in ended.stderr and "our mistake" not in ended.stderr, ended.stderr
+    assert not out.exists() and all(charge.state is not ChargeState.COMMITTED for charge in account.history())

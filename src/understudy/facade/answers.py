@@ -112,14 +112,20 @@ def _table_of(release: Any) -> Any:
 
 
 def quote_answer(
-    book: Codebook | str | Path, question: str, *, epsilon: float, data: Any = None, **options: Any
+    book: Codebook | str | Path,
+    question: str,
+    *,
+    epsilon: float,
+    data: Any = None,
+    table: str | None = None,
+    **options: Any,
 ) -> Quote:
     """What :func:`answer` would cost. Reads no row of the data; a release is refused as data, as there."""
     from understudy.sources.base import as_codebook
     from understudy.sources.inputs import provenance_behind
 
     described = as_codebook(book)
-    provenance = provenance_behind(data, described)
+    provenance = provenance_behind(data, described, table)
     provenance.refuse_as_data("an answer")  # what will be refused has no price
     return _planned(described, question, epsilon=epsilon, **options).quote.with_data(provenance)
 

@@ -114,6 +114,7 @@ def quote(
     account: Account | str | Path | None = None,
     rows_about: int | None = None,
     public: Any = None,
+    table: str | None = None,
     **options: Any,
 ) -> Quote:
     """Say what a release would cost. Reads no row of the data.
@@ -146,11 +147,11 @@ def quote(
 
     book = load_any(book)
     if not isinstance(book, Codebook):
-        histories.refuse_given(rows_about=rows_about, public=public)
+        histories.refuse_given(rows_about=rows_about, public=public, table=table)
         return histories.quote(book, rows, method, data=data, account=account, **options)
     recipe = recipe_of(method, options, book, rows)
     recipe.public_inputs(data)
-    priced = recipe.quote(book, rows).with_data(provenance_behind(data, book))
+    priced = recipe.quote(book, rows).with_data(provenance_behind(data, book, table))
     if rows_about is not None:
         from understudy.synth.forecast import forecast
 
@@ -547,7 +548,13 @@ def count(
 
 
 def quote_count(
-    data: Any, book: Codebook | LinkedCodebook | str | Path, by: Sequence[str], epsilon: float, **options: Any
+    data: Any,
+    book: Codebook | LinkedCodebook | str | Path,
+    by: Sequence[str],
+    epsilon: float,
+    *,
+    table: str | None = None,
+    **options: Any,
 ) -> CountPrice:
     """What :func:`count` would cost and how wide its intervals would be. Reads no row of the data."""
     from understudy.sources.inputs import provenance_behind
@@ -555,7 +562,11 @@ def quote_count(
 
     counts = _counts(book, by=by, epsilon=epsilon, **options)
     linked = load_linked(book)
-    provenance = provenance_behind(data, load_codebook(book)) if linked is None else linked_provenance(data, linked)
+    if linked is None:
+        provenance = provenance_behind(data, load_codebook(book), table)
+    else:
+        histories.refuse_given(table=table)
+        provenance = linked_provenance(data, linked)
     provenance.refuse_as_data("a table of counts")  # what will be refused has no price
     quote = counts.quote().with_data(provenance)
     return CountPrice(cells=counts.cells, half_width=counts.reach, confidence=counts.confidence, quote=quote)

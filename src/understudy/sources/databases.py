@@ -3,10 +3,10 @@
 from understudy.sources.engines import engines
 from understudy.sources.engines.file_database import FileEngine
 from understudy.sources.engines.kind import Address, Found
-from understudy.sources.engines.spark import is_spark, open_spark_object, spark_session
+from understudy.sources.engines.spark import is_spark, open_spark_object, spark_files, spark_session
 from understudy.sources.faults import engine_errors
 
-__all__ = ["is_spark", "open_database", "open_spark_object", "spark_session", "tables_in"]
+__all__ = ["is_spark", "open_database", "open_spark_object", "spark_files", "spark_session", "tables_in"]
 
 
 def tables_in(where: Address) -> list[str]:

@@ -18,7 +18,7 @@ from understudy.privacy.ledger import Ledger
 from understudy.privacy.provenance import DECLARED, MARK, InputRole, Made, Provenance, of_several
 from understudy.sources import kinds
 from understudy.sources.archives import members_of, open_member, place_of, unpacked
-from understudy.sources.databases import is_spark
+from understudy.sources.databases import is_spark, spark_files
 from understudy.sources.kinds import file_kind
 from understudy.sources.marks import mark_in_statistical, mark_in_workbook
 from understudy.sources.same import digest_of_content, files_and_member, files_at, refuse_same
@@ -43,13 +43,13 @@ def find_provenance(what: Any, *, member: str = "", table: str | None = None) ->
     """What a file, a glob of files, an Arrow table or a pandas frame is; several files are joined.
 
     ``member`` is the file inside an archive, where the codebook names one and the address does not; ``table`` what is
-    read in a Spark session, which may be a path.
+    read in a Spark session, which may be a path. Spark is asked for the files behind a table or a data frame.
     """
     if isinstance(what, str | Path):
         files, named = files_and_member(what)
         return of_several([_of_file(path, named or member) for path in files])
-    if table is not None and "/" in table and is_spark(what):
-        return of_several([_of_file(path) for path in files_at(table)])
+    if is_spark(what):
+        return of_several([_of_file(path) for name in spark_files(what, table) for path in files_at(name)])
     import pyarrow as pa
 
     if isinstance(what, pa.Table | pa.RecordBatch):

@@ -52,9 +52,20 @@ def files_and_member(what: Any) -> tuple[list[Path], str]:
 def _files_at(address: str) -> list[Path]:
     """The files of this machine that an address names by their path, as one of Spark may."""
     try:
-        return files_at(parse_address(address).options.get("path", ""))
+        options = parse_address(address).options
+        return files_at(options.get("path", "") or path_in_name(options.get("table", "")))
     except DataError:
         return []  # whoever reads the rows will say what is wrong with the address
+
+
+def path_in_name(table: str) -> str:
+    """The path in a name that Spark reads as one.
+
+    >>> path_in_name("parquet.`/a/b.parquet`"), path_in_name("db.visits")
+    ('/a/b.parquet', '')
+    """
+    found = re.fullmatch(r"\w+\.`(.*)`", table)
+    return "" if found is None else found[1].replace("``", "`")
 
 
 def files_at(path: str) -> list[Path]:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from understudy.files import make_folder, scratch_beside
+from understudy.files import make_folder, remove_folder, scratch_beside
 from understudy.mechanisms.stream import Stream
 from understudy.privacy.ledger import Ledger
 from understudy.release.workshop import PARTS, Workshop
@@ -73,10 +73,12 @@ def draw_where_it_lies(
     source.materialize()
     stream = Stream.for_part(len(job.sizes), job.seed)
     folder = (workshop.folder / _CODES).absolute()
+    if workshop.plan.get("files", source.bench.state) != source.bench.state:
+        remove_folder(folder)  # parts of another state of the table, which nobody has seen, are drawn anew
     make_folder(folder, exist_ok=True)
     plan = workshop.plan.get("shares")
     table = shares(job.sizes, recipe.partitions, stream) if plan is None else np.array(plan, dtype=np.int64)
-    workshop.remember(shares=table.tolist())
+    workshop.remember(shares=table.tolist(), files=source.bench.state)
     task = _Part(
         chains=recipe.chains(book),
         rows=table.sum(axis=0).tolist(),
@@ -87,6 +89,7 @@ def draw_where_it_lies(
     with spark_failures():
         modelled = [f"c{place}" for place in range(len(book.names))]  # without the codes of details
         _sample_parts(frame.select(*modelled), recipe.partitions, task, seed=int(stream.below(1 << 31)))
+    source.bench.refuse_change()  # codes of a worker that was lost are made again from the files as they are then
     _mix(frame.sparkSession, job, table, task, workshop, details, report_rows)
 
 

@@ -5,6 +5,7 @@ written anew under the same name, wholly or in part, when numbers are encoded ag
 made again. So size and time of every file are compared after each question, and a change is said.
 """
 
+import hashlib
 import logging
 import os
 import re
@@ -93,6 +94,11 @@ class SparkBench(Bench):
         """Path, size and time of change of all files, by Spark itself, which reaches them; their bytes are not read."""
         listed = self.connection._session.read.format("binaryFile").load(files)
         return sorted(listed.select("path", "length", "modificationTime").toArrow().to_pylist(), key=str)
+
+    @property
+    def state(self) -> str:
+        """A digest of path, size and time of all files as they were opened; empty where they are not watched."""
+        return "" if self._first is None else hashlib.sha256(repr(self._first).encode()).hexdigest()
 
     def fetch(self, expression: Any) -> pa.Table:
         """The answer to one question, of the state that was opened."""
@@ -232,6 +238,19 @@ def is_spark(what: Any) -> bool:
     return type(what).__module__.startswith("pyspark.")
 
 
+def spark_files(what: Any, table: str | None) -> list[str]:
+    """Where the files lie that a data frame, or what a session calls ``table``, is read from; no row is read.
+
+    None where Spark cannot tell: of a table without files, or of rows that it keeps in memory.
+    """
+    if table is not None and _is_path(table):
+        return [table]
+    with suppress(Exception):  # whoever reads the rows will say what is wrong
+        frame = what if hasattr(what, "createOrReplaceTempView") else what.table(table)
+        return [unquote(path) for path in frame.inputFiles()]
+    return []
+
+
 def open_spark_object(what: Any, table: str | None) -> Found:
     """A Spark session with a table or path, or a Spark data frame."""
     if hasattr(what, "createOrReplaceTempView"):
@@ -240,7 +259,12 @@ def open_spark_object(what: Any, table: str | None) -> Found:
         raise DataError(f"a {type(what).__name__} cannot be opened; give a SparkSession and a table, or a data frame.")
     if table is None:
         raise DataError("a Spark session holds many tables; name one with `table`, or give a path.")
-    return _read(what, ENGINE.at("", {"path" if "/" in table else "table": table}))
+    return _read(what, ENGINE.at("", {"path" if _is_path(table) else "table": table}))
+
+
+def _is_path(table: str) -> bool:
+    """Whether what was named as a table is a path; Spark itself has names with a path in them (parquet.`/a/b`)."""
+    return "/" in table and re.match(r"\w+\.`", table) is None
 
 
 def _master(netloc: str) -> str:
