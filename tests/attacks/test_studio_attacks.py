@@ -392,6 +392,8 @@ def test_a_broken_codebook_costs_its_screen_only(root, text):
     assert visitor.get("/").status_code == 200
 
 
+DEEP = b"[" * 200_000
+JOB = f"../.studio/jobs/{'a' * 32}"
 STRANGE = {
     "dataset.toml": (b"x = ", b'data = "rows.csv"\ntable = 3\nrows_about = "x"\nholdout = 4\ntitle = [1]\n'),
     "codebook.toml": (b"\xff\xfe\0",),
@@ -399,12 +401,14 @@ STRANGE = {
     "t.account": (b"{}", b"\xff\0"),
     "recipe.toml": (b"x = ", b'method = 3\nrows = "a"\n',
                     b'method = "marginals"\nrows = -4\nepsilon = inf\ndelta = 0.0\n'),
-    "board.toml": (b"x = ", b'[limits]\nshare_error = "a"\n'),
-    "approvals.jsonl": (b"[]\n", b"\xff\n"),
-    "releases/1/manifest.json": (b"[]", b'{"created": 5, "method": [1], "guarantee": [3], "anonymity": 4}'),
+    "board.toml": (b'decided_by = "M\xfcller"\n', b"x = ", b'[limits]\nshare_error = "a"\n'),
+    "approvals.jsonl": (DEEP, b"[]\n", b"\xff\n"),
+    "releases/1/manifest.json": (DEEP, b"[]", b'{"created": 5, "method": [1], "guarantee": [3], "anonymity": 4}'),
     "releases/\u00b2/manifest.json": (b"{}",),
-    ".looks/columns.json": (b"[]", b'{"seen": 3}'),
-    ".looks/candidates.json": (b"x", b'{"candidates": [1], "quasi": 4}'),
+    f"{JOB}/result.json": (b'{"state": "x"}', b'{"state": [1]}'),
+    f"{JOB}/request.json": (b'{"about": "t", "kind": "verify", "arguments": [1]}',),
+    ".looks/columns.json": (DEEP, b"[]", b'{"seen": 3}'),
+    ".looks/candidates.json": (DEEP, b"x", b'{"candidates": [1], "quasi": 4}'),
     "pages.html": (b"\xff\xfe\0",),
 }  # fmt: skip
 """Files of a data set as somebody may damage them."""

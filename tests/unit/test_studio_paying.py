@@ -16,6 +16,7 @@ import pytest
 from studio_visitor import Visitor
 
 from understudy.facade import codebooks, methods, outlooks, releases, tables
+from understudy.release.folders import digest_of, digest_of_bytes
 from understudy.studio import approvals, jobs, plans, publishing
 from understudy.studio.jobs import JobState
 from understudy.studio.released import find_release
@@ -356,9 +357,20 @@ def swapped(table):
     os.utime(table, ns=(stat.st_atime_ns, stat.st_mtime_ns))
 
 
+def foreign_passport(folder):
+    """A text of somebody's own, listed by a passport whose words this version does not compare."""
+    words = b"Free for all uses."
+    (folder / "README.md").write_bytes(words)
+    listed = {"README.md": digest_of_bytes(words)}
+    told = {"passport": 1, "version": "0.0.0", "manifest": digest_of(folder / "manifest.json"), "files": listed}
+    (folder / "passport.json").write_text(json.dumps(told))
+    assert releases.verify(folder).is_valid
+
+
 @pytest.mark.parametrize(
     "change",
     [
+        foreign_passport,
         lambda folder: swapped(folder / "synthetic.parquet"),
         lambda folder: (folder / "index.html").write_text("<p>another page"),
         lambda folder: (folder / "notes.txt").write_text("one more"),
@@ -368,7 +380,7 @@ def swapped(table):
             and swapped(folder / "synthetic.parquet")
         ),
     ],
-    ids=["table", "page", "one-more", "one-less", "called-a-passport"],
+    ids=["foreign-passport", "table", "page", "one-more", "one-less", "called-a-passport"],
 )
 def test_an_approval_is_of_every_file(tmp_path, change):
     own, visitor = approved_by_two(tmp_path)

@@ -758,7 +758,7 @@ def test_the_python_that_takes_a_rule_back_does_so(own, monkeypatch):
     shown = Visitor(own.root.folder).get("/d/stays/codebook/rules").text
     monkeypatch.chdir(own.root.folder)
     lines = [html.unescape(re.sub("<[^>]+>", "", line)) for line in shown.splitlines() if "remove_rule" in line]
-    exec("\n".join(lines), {})
+    exec("\n".join(["import understudy as us", *lines]), {})
     (left,) = load_codebook(own.codebook).constraints
     assert left.words() == "never sex = F and age = [0, 18)"
     with pytest.raises(ParameterError, match="there is no rule 'gone'"):

@@ -62,11 +62,14 @@ def passport(
 
 
 def written_beside(release: str | Path) -> frozenset[str]:
-    """Files of a release that `passport` and `sign` added to it: they repeat what the others state."""
-    from understudy.release.passport.writing import listed_files
+    """Files of a release that `passport` and `sign` added to it: they repeat what the others state.
+
+    Not those of a passport whose words nobody compares: one of another version, or with a publication of its own.
+    """
+    from understudy.release.passport.writing import repeated_files
     from understudy.release.signature import SIGNATURE
 
-    return frozenset({SIGNATURE, *listed_files(Path(release))})
+    return frozenset({SIGNATURE, *repeated_files(Path(release))})
 
 
 def _describe(place: Path, declared: Publication | None) -> Description:
@@ -134,6 +137,14 @@ def sign(release: str | Path, *, key: str | Path | None = None, new_key: str | P
             f"{str(release)!r} does not verify ({verdict.problems[0]}), and what is not as it says is not signed; "
             "see `understudy verify`."
         )
-    if new_key is not None:
-        new_key_pair(Path(new_key))
-    return write_signature(Path(release), Path(key if key is not None else new_key or ""))
+    if key is not None:
+        return write_signature(Path(release), Path(key))
+    private = Path(new_key or "")
+    public = new_key_pair(private)
+    try:
+        return write_signature(Path(release), private)
+    except BaseException:
+        if not path.exists():  # keys that signed nothing stand in the way of the next try
+            private.unlink(missing_ok=True)
+            public.unlink(missing_ok=True)
+        raise

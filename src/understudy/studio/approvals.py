@@ -14,9 +14,10 @@ from understudy.errors import ParameterError
 from understudy.files import append_to
 from understudy.studio.released import Released
 from understudy.studio.texts import texts
-from understudy.studio.workspace import FORMAT
 
 FILE = "approvals.jsonl"
+_FORMAT = 2
+"""Lines of 1 spoke for the manifest alone: they count no more, and whoever gave them is asked again."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,13 +35,13 @@ def approvals_of(release: Released) -> list[Approval]:
     for line in place.read_bytes().splitlines() if place.is_file() else ():
         try:
             told = json.loads(line)
-            written = told.get("format", FORMAT)
-            if told["release"] == release.name:
+            written = told.get("format", 1)
+            if told["release"] == release.name and written == _FORMAT:
                 given = Approval(person=str(told["person"]), when=str(told["when"]))
                 found.setdefault(told.get("content", ""), []).append(given)
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise ParameterError(texts("publish")["approvals_broken"].format(file=FILE)) from None
-        if written != FORMAT:
+        if written not in (1, _FORMAT):
             raise ParameterError(texts("publish")["approvals_newer"].format(file=FILE, format=written))
     first: dict[str, Approval] = {}
     for given in found.get(release.content, ()) if found else ():  # files are read only where somebody approved
@@ -56,7 +57,7 @@ def approve(release: Released, person: str) -> None:
         raise ParameterError(texts("publish")["approved_already"].format(person=person))
     now = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
     line = json.dumps(
-        {"format": FORMAT, "release": release.name, "content": release.content, "person": person, "when": now},
+        {"format": _FORMAT, "release": release.name, "content": release.content, "person": person, "when": now},
         ensure_ascii=False,
     )
     append_to(release.own.path(FILE), line.encode() + b"\n")

@@ -36,7 +36,7 @@ from understudy.errors import ParameterError, UnderstudyError
 from understudy.facade import releases
 from understudy.files import Access, make_folders, make_scratch, open_lock, write_file
 from understudy.studio.texts import texts
-from understudy.studio.workspace import OutsideRootError, Root
+from understudy.studio.workspace import OutsideRootError, Root, read_json
 
 PAYING = ("synthesize",)
 """Kinds of work that an account is charged for; it only remembers the others."""
@@ -133,7 +133,8 @@ class Job:
     @property
     def arguments(self) -> dict[str, Any]:
         """Of the use case."""
-        return dict(self.request.get("arguments", {}))
+        given = self.request.get("arguments")
+        return given if isinstance(given, dict) else {}
 
     @property
     def result(self) -> dict[str, Any]:
@@ -143,10 +144,9 @@ class Job:
     def _read(self, name: str) -> dict[str, Any]:
         """One of its files; empty where it is not there, or nothing that was written here."""
         try:
-            value = json.loads(self.file(name).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+            return read_json(self.file(name))
+        except OSError:  # a link to elsewhere
             return {}
-        return value if isinstance(value, dict) else {}
 
     @property
     def state(self) -> JobState:
@@ -155,7 +155,7 @@ class Job:
             if _is_held(self.file(LOCK)):
                 return JobState.RUNNING
         ended = self.result.get("state")  # read after the lock: a job writes its result before it lets go
-        return JobState.KILLED if ended is None else JobState(ended)
+        return JobState(ended) if ended in list(JobState) else JobState.KILLED  # or somebody wrote into the file
 
     @property
     def waited(self) -> int:
@@ -171,7 +171,7 @@ class Job:
         steps: dict[str, Step] = {}
         with suppress(OSError):
             for line in self.file(PROGRESS).read_text(encoding="utf-8").splitlines():
-                with suppress(ValueError, KeyError, TypeError):  # the last line may be half written
+                with suppress(ValueError, KeyError, TypeError, RecursionError):  # the last line may be half written
                     told = json.loads(line)
                     name, at = told["step"], told["at"]
                     known = steps.get(name)

@@ -20,7 +20,7 @@ from typing import Any
 
 from understudy.errors import ParameterError
 from understudy.studio.texts import texts
-from understudy.studio.workspace import Dataset, file_of, private_folder, write_private
+from understudy.studio.workspace import Dataset, file_of, private_folder, read_json, write_private
 
 KINDS = ("rows", "draft", "columns", "rules", "persons", "answers", "accepted", "parted", "taken")
 """Looks; the last four also write into the codebook what a person answered."""
@@ -48,11 +48,8 @@ class Look:
 def find_look(own: Dataset, kind: str) -> Look:
     """The newest look of a kind."""
     running = _is_running(own, kind)
-    try:
-        kept = json.loads(look_file(own, kind, "json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        kept = None
-    if not isinstance(kept, dict) or not isinstance(kept.get("seen"), dict | None):
+    kept = read_json(look_file(own, kind, "json"))
+    if not kept or not isinstance(kept.get("seen"), dict | None):
         return Look(kind=kind, is_running=running)
     return Look(
         kind=kind,

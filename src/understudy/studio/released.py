@@ -9,7 +9,7 @@ from typing import Any
 
 from understudy.errors import ParameterError
 from understudy.studio.texts import texts
-from understudy.studio.workspace import Dataset
+from understudy.studio.workspace import Dataset, read_json
 
 MANIFEST, FACE, SIGNATURE = "manifest.json", "index.html", "signature.json"
 
@@ -33,11 +33,7 @@ class Released:
     @property
     def manifest(self) -> dict[str, Any]:
         """What it states; empty where that cannot be read."""
-        try:
-            read = json.loads(self.file(MANIFEST).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return {}
-        return read if isinstance(read, dict) else {}
+        return read_json(self.file(MANIFEST))
 
     @property
     def digest(self) -> str:
@@ -92,7 +88,10 @@ def _read_digest(place: Path, *_facts: int) -> str:
 def stamp_of(folder: Path) -> str:
     """A digest of names, sizes and times of all files below a folder."""
     files = [(place, place.stat()) for place in sorted(folder.rglob("*")) if place.is_file()]
-    facts = [(str(place.relative_to(folder)), stat.st_size, stat.st_mtime_ns, stat.st_ino) for place, stat in files]
+    facts = [
+        (str(place.relative_to(folder)), stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino)
+        for place, stat in files
+    ]
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
 
 

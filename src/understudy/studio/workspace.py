@@ -5,6 +5,7 @@ the folder, see :class:`Dataset`. No path may leave the root, by ``..``, by bein
 """
 
 import glob
+import json
 import os
 import re
 import tomllib
@@ -31,7 +32,7 @@ _DATABASES = ("postgresql://", "postgres://", "mariadb://", "mysql://", "spark:/
 DATABASE_FILES = ("duckdb", "sqlite", "sqlite3")
 """Schemes of databases that are one file, which must lie below the root like any other."""
 _MOST_LISTED = 500
-_MOST_CODEBOOK = 20_000_000
+MOST_CODEBOOK = 20_000_000
 
 
 class OutsideRootError(UnderstudyError):
@@ -77,7 +78,7 @@ class Root:
 
     def spelled(self, address: str) -> str:
         """An address as commands spell it: from the root on where it is a file, and without a password."""
-        return re.sub(r"(://[^:/@]+):[^@/]*@", r"\1:***@", address.replace(f"{self.folder}/", ""))
+        return without_password(address.replace(f"{self.folder}/", ""))
 
     def datasets(self) -> "list[Dataset]":
         """Every data set, by name."""
@@ -281,9 +282,9 @@ def _check_files_named(own: Dataset, place: Path, data_words: str, _changed: int
 
     Files of packs are named from the codebook on, those of linked tables from the folder of the data on.
     """
-    if size > _MOST_CODEBOOK:
+    if size > MOST_CODEBOOK:
         raise ParameterError(
-            texts("workspace")["large_codebook"].format(name=own.name, size=f"{size:,}", most=f"{_MOST_CODEBOOK:,}")
+            texts("workspace")["large_codebook"].format(name=own.name, size=f"{size:,}", most=f"{MOST_CODEBOOK:,}")
         )
     try:
         data = tomllib.loads(place.read_text(encoding="utf-8-sig"))
@@ -318,12 +319,30 @@ def new_dataset(root: Root, name: str, **declared: str) -> Dataset:
     return root.dataset(name)
 
 
+def without_password(address: str) -> str:
+    """An address as it may be shown.
+
+    >>> without_password("postgresql://anna:secret@db.example/stays")
+    'postgresql://anna:***@db.example/stays'
+    """
+    return re.sub(r"(://[^:/@]+):[^@/]*@", r"\1:***@", address)
+
+
 def read_toml(place: Path) -> dict[str, Any]:
     """A small file of ours; whoever broke it is told where."""
     try:
         return tomllib.loads(place.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError) as reason:
         raise ParameterError(texts("workspace")["unreadable"].format(file=str(place), why=reason)) from None
+
+
+def read_json(place: Path) -> dict[str, Any]:
+    """What was kept in a small file of ours; empty where it is not there, or nothing that was written here."""
+    try:
+        kept = json.loads(place.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return kept if isinstance(kept, dict) else {}
 
 
 def toml_text(values: dict[str, Any]) -> str:

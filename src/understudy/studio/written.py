@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Mapping
 from typing import Any
 
-from understudy.studio.workspace import DECLARED, Dataset, toml_text
+from understudy.studio.workspace import DECLARED, Dataset, toml_text, without_password
 
 Written = tuple[str, str]
 """A file from the root on, and lines of it."""
@@ -24,7 +24,8 @@ def lines(own: Dataset, name: str, values: Mapping[str, Any]) -> Written:
 def declared_lines(own: Dataset, **changes: Any) -> Written:
     """The whole ``dataset.toml``, with what a screen would change."""
     wanted = {**own.declared, **changes}
-    return lines(own, DECLARED, {name: value for name, value in wanted.items() if value})
+    shown = {name: without_password(value) if isinstance(value, str) else value for name, value in wanted.items()}
+    return lines(own, DECLARED, {name: value for name, value in shown.items() if value})
 
 
 def in_python(*files: Written) -> tuple[str, ...]:

@@ -85,9 +85,20 @@ def listed_files(place: Path) -> set[str]:
         return set()
 
 
+def repeated_files(place: Path) -> set[str]:
+    """Those of them that only repeat manifest and codebook, word for word, or do not verify.
+
+    Another version may word things differently, and what is declared for the passport alone stands nowhere else.
+    """
+    names = listed_files(place)
+    if not names or not was_compared(place):
+        return set()
+    return set() if "publication" in json.loads((place / PASSPORT).read_text(encoding="utf-8")) else names
+
+
 def was_compared(place: Path) -> bool:
     """Whether this version wrote a passport that can be read, so that it can tell what every file must say."""
-    return bool(json.loads((place / PASSPORT).read_text(encoding="utf-8"))["version"] == __version__)
+    return bool(json.loads((place / PASSPORT).read_text(encoding="utf-8")).get("version") == __version__)
 
 
 def passport_faults(place: Path, manifest: Mapping[str, Any], book: Codebook | LinkedCodebook) -> list[str]:

@@ -1,6 +1,5 @@
 """A guided way to an anonymised table: name what an intruder may know, weigh candidates, make one."""
 
-import json
 import shlex
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,7 @@ from understudy.studio.frame import Audience, Equivalent, dataset_of, go, page
 from understudy.studio.guard import Form, form_of, session_of
 from understudy.studio.stored_books import is_linked, one_book
 from understudy.studio.texts import texts
-from understudy.studio.workspace import Dataset, private_folder
+from understudy.studio.workspace import Dataset, private_folder, read_json
 
 if TYPE_CHECKING:
     from understudy.codebook.columns import Column
@@ -59,12 +58,10 @@ def _weighed(own: Dataset) -> dict[str, Any]:
     place = own.path(".looks", FILE)
     if not place.is_file() or place.stat().st_mtime < own.codebook.stat().st_mtime:
         return {}
-    try:
-        found = json.loads(place.read_text(encoding="utf-8"))
-        is_ours = all(isinstance(one, dict) for one in found["candidates"]) and isinstance(found["quasi"], list)
-    except (OSError, ValueError, KeyError, TypeError):
-        return {}
-    return found if is_ours else {}
+    found = read_json(place)
+    candidates = found.get("candidates")
+    is_ours = isinstance(candidates, list) and all(isinstance(one, dict) for one in candidates)
+    return found if is_ours and isinstance(found.get("quasi"), list) else {}
 
 
 def _number(own: Dataset) -> str:

@@ -1,5 +1,6 @@
 """Screen 2, the data: point to them, see how they are read, say who is a person."""
 
+from contextlib import suppress
 from glob import glob
 from pathlib import Path
 from shlex import quote as quote_word
@@ -16,7 +17,7 @@ from understudy.studio.changes import changing, check_number, number_of
 from understudy.studio.forms import FieldError
 from understudy.studio.frame import Audience, Equivalent, dataset_of, fragment, go, page, plain_fault, root_of, say
 from understudy.studio.guard import form_of
-from understudy.studio.looks import find_look, start_look
+from understudy.studio.looks import find_look, is_looking, start_look
 from understudy.studio.plans import EXPORT
 from understudy.studio.stored_books import is_linked, load_book
 from understudy.studio.texts import texts
@@ -24,6 +25,7 @@ from understudy.studio.workspace import (
     DATABASE_FILES,
     DECLARED,
     FORMAT,
+    MOST_CODEBOOK,
     Dataset,
     Root,
     file_of,
@@ -317,17 +319,26 @@ def take_book(request: Request, dataset: str) -> Response:
         raise FieldError("book", str(reason)) from None
     if not place.is_file():
         raise FieldError("book", texts("data")["new"]["no_file"].format(file=form["book"][:200]))
+    if is_looking(own):  # nothing is written that the look would not be started for
+        raise ParameterError(texts("common")["busy"])
     if place.suffix.lower() == ".toml":
-        _copy_book(own, place)
+        _copy_book(own, place, form["book"])
         start_look(own, "columns")
     else:
         start_look(own, "draft", "columns", given={"from": form["book"]})
     return go(f"/d/{own.name}/codebook")
 
 
-def _copy_book(own: Dataset, place: Path) -> None:
+def _copy_book(own: Dataset, place: Path, called: str) -> None:
     """The codebook in the folder of the data set, if it is one that can be used there."""
-    write_private(own.path("codebook.toml"), place.read_bytes())
+    try:
+        if (size := place.stat().st_size) > MOST_CODEBOOK:
+            told = texts("workspace")["large_codebook"]
+            raise FieldError("book", told.format(name=own.name, size=f"{size:,}", most=f"{MOST_CODEBOOK:,}"))
+        write_private(own.path("codebook.toml"), place.read_bytes())
+    except OSError as reason:
+        told = texts("workspace")["unreadable"]
+        raise FieldError("book", told.format(file=called[:200], why=reason.strerror)) from None
     try:
         load_book(own)
     except UnderstudyError as reason:
@@ -344,7 +355,12 @@ def _books_below(root: Root) -> list[str]:
 
 
 def _folders(root: Root) -> list[str]:
-    return [own.name for own in root.datasets() if own.path("codebook.toml").is_file()]
+    found = []
+    for own in root.datasets():
+        with suppress(UnderstudyError):  # a link to elsewhere costs its own data set only
+            if own.path("codebook.toml").is_file():
+                found.append(own.name)
+    return found
 
 
 def options_of(own: Dataset) -> dict[str, str]:

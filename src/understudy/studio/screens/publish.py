@@ -116,7 +116,7 @@ def show_release(request: Request, dataset: str, release: str) -> Response:
         files=sorted(place.name for place in chosen.folder.iterdir() if not place.name.startswith(".")),
         has_face=(chosen.folder / FACE).is_file(),
         approvals=given,
-        shown=chosen.content if needs_two else "",
+        shown=chosen.stamp if needs_two else "",
         needs_two=needs_two,
         may_approve=bool(person) and person not in {one.person for one in given},
         **_check(chosen),
@@ -168,7 +168,7 @@ def approve(request: Request, dataset: str, release: str) -> Response:
     """The approval of the person who is signed in."""
     own = dataset_of(request, dataset)
     person, chosen = session_of(request).person, released.find_release(own, release)
-    shown = chosen.content
+    shown = chosen.stamp
     if form_of(request).get("shown", shown) != shown:
         raise ParameterError(texts("published")["approve"]["changed"])
     approvals.approve(chosen, person)

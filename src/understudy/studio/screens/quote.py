@@ -189,7 +189,6 @@ def _named_error(asked: Mapping[str, str]) -> dict[str, str]:
 def _equivalent(own: Dataset, plan: Plan, named: Mapping[str, str]) -> Equivalent:
     """The price; before it the account where there is none yet, and after it the error that was named."""
     data, book = plans.source_words(own)
-    table, _ = plans.table_words(own)
     there, place = own.account.is_file(), own.shown(own.account)
     account, paid = (f" --account {place}", f', account="{place}"') if there else ("", "")
     about, guess = (
@@ -200,7 +199,7 @@ def _equivalent(own: Dataset, plan: Plan, named: Mapping[str, str]) -> Equivalen
     files = (recipe, written.declared_lines(own, rows_about=str(plan.rows_about)))
     found, finding = ((), ()) if is_linked(own) or not named.get("error") else _error_words(own, plan, named)
     return Equivalent(
-        commands=(*opened, f"understudy quote {data} -c {book} {plan.flags()}{about}{table}{account}", *found),
+        commands=(*opened, f"understudy quote {data} -c {book} {plan.flags()}{about}{account}", *found),
         python=(
             "import understudy as us",
             *opening,

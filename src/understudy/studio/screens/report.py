@@ -253,6 +253,7 @@ def _board_words(own: Dataset) -> tuple[tuple[str, ...], written.Written]:
     """The file of the limits as it stands; before there is one, how the proposed ones are written down."""
     place = own.path(BOARD)
     if place.is_file():
+        boards.read_board(place)  # says what is wrong with it
         return (), (own.shown(place), place.read_text(encoding="utf-8-sig"))
     limits = {name: value for name, _, value, _ in boards.read_board().lines()}
     today = dt.datetime.now(dt.UTC).date()
