@@ -83,6 +83,17 @@ def test_the_account_of_commutes(run, town, tmp_path):
     assert refused.code == 1 and "above its cap" in refused.err and not (tmp_path / "2").exists()
 
 
+def test_a_sheet_that_is_too_short_is_refused_before_anything_is_charged(run, town, tmp_path, monkeypatch):
+    """A workbook leaves out what is beyond its last row, without a word."""
+    account = tmp_path / "c.account"
+    kept = ("--dataset", "c", "--epsilon", "5", "--delta", "1e-5", "--neighbours", "origin-in-destination")
+    assert run("account", "create", account, *kept).code == 0
+    monkeypatch.setattr("understudy.release.formats._MOST_XLSX_ROWS", 3)
+    said = run("commute", "synth", *words(town), "-o", tmp_path / "r", "--format", "xlsx,parquet", "--account", account)
+    assert said.code == 2 and "a sheet has 3" in said.err and not (tmp_path / "r").exists()
+    assert run("account", "history", account, "--json").json == []
+
+
 def write(path, **columns):
     pv.write_csv(pa.table(columns), path)
     return path

@@ -74,6 +74,21 @@ def test_options_of_one_table_and_wrong_labels_are_refused(run, hospital, tmp_pa
     assert not page.exists()
 
 
+def test_a_release_is_no_hold_out(run, hospital, tmp_path):
+    """Nobody of it was set aside; the account hears of no look."""
+    book, real, account = hospital / "hospital" / "hospital.toml", hospital / "hospital", tmp_path / "a.account"
+    made = tmp_path / "made"
+    assert run("synth", real, "-c", book, "-n", "50", "--epsilon", "1", "--delta", "1e-6", "-o", made).code == 0
+    cap = ("--dataset", "d", "--epsilon", "5", "--delta", "1e-5", "--neighbours", "add-remove")
+    assert run("account", "create", account, *cap).code == 0
+    before = account.read_bytes()
+    page = tmp_path / "page.html"
+    asked = ("evaluate", real, hospital / "other", "-c", book, "-o", page, "--holdout", made, "--account", account)
+    refused = run(*asked)
+    assert refused.code == 2 and "the synthetic release" in refused.err and "set aside" in refused.err, refused.err
+    assert account.read_bytes() == before and not page.exists()
+
+
 def test_python_takes_mappings_and_refuses_books_of_one_table(hospital):
     tables = us.datasets.histories(200, seed=3)._asdict()
     found = us.evaluate_linked(tables, tables, us.datasets.histories_codebook())

@@ -121,6 +121,7 @@ PRICES = {
     "infinite below": lambda alpha: math.inf if alpha < 3 else 1 / float(alpha),
     "nothing above": lambda alpha: 1 / float(alpha) if alpha < 3 else 0.0,
     "rounded": lambda alpha: float(f"{2 / float(alpha):.7g}"),  # as calibration is, here and there the wrong way
+    "a step up": lambda alpha: (1 + 5e-4 * (alpha >= 0.75)) / float(alpha),  # as the scan over counts has them
     "up and down": lambda alpha: (1 + 1e-7 * (hash(alpha) % 3)) / float(alpha),
 }
 

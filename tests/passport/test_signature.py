@@ -112,3 +112,25 @@ def test_what_does_not_verify_is_not_signed(tmp_path, signed) -> None:
     assert not (tmp_path / "k").exists()
     with pytest.raises(ParameterError, match="give one of"):
         us.sign(place)
+
+
+def test_keys_that_signed_nothing_are_not_left(tmp_path, signed, monkeypatch) -> None:
+    """They would stand in the way of the next try, and speak for nothing."""
+    from understudy.release import signature
+
+    place = TABLES["parquet_only"](tmp_path / "r")
+    writes = signature.new_file
+    for fails in ("signature.json", "k.pub"):
+
+        def breaks(path, *rest, fails=fails, **more):
+            if path.name == fails:
+                raise ReleaseError(f"no room for {fails}")
+            return writes(path, *rest, **more)
+
+        monkeypatch.setattr(signature, "new_file", breaks)
+        with pytest.raises(ReleaseError, match="no room"):
+            us.sign(place, new_key=tmp_path / "k")
+        assert not (tmp_path / "k").exists() and not (tmp_path / "k.pub").exists()
+    monkeypatch.setattr(signature, "new_file", writes)
+    us.sign(place, new_key=tmp_path / "k")
+    assert us.verify(place, key=tmp_path / "k.pub").is_valid

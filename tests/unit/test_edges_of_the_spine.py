@@ -265,6 +265,7 @@ def test_only_rows_that_a_certificate_withheld_may_be_missing(tmp_path):
             manifest={"rows": {"number": len(held["a"])}, **manifest},
             problems=said,
             passed=[],
+            report=None,
             conclude=lambda wrong, _words: said.extend(wrong),
         )
         _check_rows(looked, BOOK)

@@ -12,7 +12,7 @@ from understudy.evaluate.checks import check_same_columns
 from understudy.evaluate.risk.cells import joint_keys
 from understudy.mechanisms.stream import Stream
 from understudy.parameters import Number
-from understudy.privacy.provenance import Made
+from understudy.privacy.provenance import Made, Provenance
 from understudy.sources.base import Source
 from understudy.sources.rows import people_of
 from understudy.sources.tables import CountTable
@@ -47,11 +47,7 @@ def check_holdout(train: Source, holdout: Source) -> float:
     finds its record there with chance 1 - (records that occur once) / n. Far more than that are the same rows. In a
     table of few columns every record occurs often, and rows that were mixed in cannot be told: then nothing is claimed.
     """
-    if holdout.provenance.made in (Made.SYNTHETIC, Made.COUNTS, Made.ANSWER):
-        raise DataError(
-            f"the hold-out is {holdout.provenance.called}, whose rows are no people, so that attacks on it say nothing "
-            "of people who were left out. Give real records that were set aside before synthesis."
-        )
+    refuse_no_people(holdout.provenance)
     check_same_columns(train, holdout, called=("training", "hold-out"))
     names = train.codebook.names
     known, asked = train.count([names])[0].open(), holdout.count([names])[0].open()
@@ -71,6 +67,15 @@ def check_holdout(train: Source, holdout: Source) -> float:
             "synthesis and synthesize from the others."
         )
     return twins / rows
+
+
+def refuse_no_people(held: Provenance) -> None:
+    """Refuse what is no table of people as a hold-out; nobody of it was set aside."""
+    if held.made in (Made.SYNTHETIC, Made.COUNTS, Made.ANSWER):
+        raise DataError(
+            f"the hold-out is {held.called}, whose rows are no people, so that attacks on it say nothing of people who "
+            "were left out. Give real records that were set aside before synthesis."
+        )
 
 
 def check_people(train: Source, holdout: Source) -> bool:

@@ -60,7 +60,7 @@ def numbers_of(column: Column) -> Floats:
     if isinstance(column, Ordinal):
         with suppress(ValueError):  # levels that are no numbers stand at their rank
             told = np.array([float(level) for level in column.levels])
-            if np.isfinite(told).all():
+            if np.isfinite(told).all() and len(np.unique(told)) == len(told):  # 1 and 01 are two levels
                 values[: column.proper_levels] = told
     return values
 

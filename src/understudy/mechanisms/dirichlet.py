@@ -31,7 +31,7 @@ _UP = 1 + 2.0**-48  # covers the few operations behind a logarithm, a sum or a p
 _UP_ALPHA = 1 + 2.0**-45  # so that an alpha made for a target still meets it after _UP
 _LOST = 2.0**-46  # what a difference of two logarithms can lose, in units of the larger one
 _FAINT = 1e-300  # a price at its target is cheap enough, and must not end the search for the first that is
-_BESIDE = 1e-5  # so near to a price that is known, in logarithms of alpha, rounding may tell another one otherwise
+_BESIDE = 1e-3  # so near to a price that is known, in logarithms of alpha, rounding or a step up may tell otherwise
 
 
 def rational_alpha(alpha: float) -> Fraction:

@@ -18,6 +18,7 @@ from understudy.privacy.provenance import Provenance
 from understudy.privacy.quote import Quote
 from understudy.privacy.transaction import Payment, Point, paying
 from understudy.release.folders import Commit, check_target, digest_of, digest_of_tables
+from understudy.release.formats import chosen_formats
 from understudy.release.release import Release, save_many
 from understudy.sources.base import Report
 from understudy.sources.databases import is_spark
@@ -110,9 +111,10 @@ class Fitted(ABC, Generic[Made]):
         return self._write(out, rows, {"formats": formats}, **how)
 
     def _write(self, out: str | Path, rows: int, saving: Mapping[str, Any], **how: Any) -> Made:
-        target = Path(out)
+        target, quote = Path(out), self.quote(rows)
         check_target(target)
-        with self._drawn(self.quote(rows), **how) as (payment, product):
+        chosen_formats(saving.get("formats", ()), rows=quote.rows)  # a sheet that is too short is refused unpaid
+        with self._drawn(quote, **how) as (payment, product):
             product.save(target, commit=payment.commit, **saving)
         return product
 
@@ -121,6 +123,7 @@ class Fitted(ABC, Generic[Made]):
     ) -> list[Release]:
         """Several releases in numbered folders, in one charge: all of them, or none."""
         check_target(Path(out))
+        chosen_formats(formats, rows=each.rows)
         with self._paying(price, files=files) as payment:
             payment.drawing()
             drawn = [self._make(each, payment, file=file, files=files) for file in range(files)]

@@ -66,7 +66,11 @@ def new_key_pair(path: Path) -> Path:
             f"the key file {str(path)!r} cannot be written ({reason.strerror}); choose another place."
         ) from None
     text = key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
-    return new_file(public, text, what="the public key", access=Access.EVERYBODY)
+    try:
+        return new_file(public, text, what="the public key", access=Access.EVERYBODY)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
 
 
 def sign(place: Path, key_file: Path) -> tuple[Path, str]:

@@ -1,6 +1,8 @@
 """The released tables of details as a file, for work that is interrupted and resumed."""
 
 import io
+import math
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from understudy.files import Access, write_file
 from understudy.loading import loading
 from understudy.sources.tables import CountTable
 from understudy.synth.details import Details, detail_cliques
+from understudy.synth.model_parts import ModelParts
 
 
 def write_details(details: Details, path: Path) -> None:
@@ -29,16 +32,16 @@ def read_details(book: Codebook, path: Path) -> Details:
     remedy = "remove the folder to give the release up: what it was charged stays charged."
     with (
         loading(path, "the table of details", remedy=remedy, error=ReleaseError),
-        path.open("rb") as file,  # NumPy leaves a damaged file open that it opened itself
-        np.load(file, allow_pickle=False) as archive,
+        zipfile.ZipFile(path) as archive,
     ):
-        tables = [
-            CountTable.sparse(
-                clique,
-                tuple(book.column(name).size for name in clique),
-                archive[f"codes{number}"],
-                archive[f"counts{number}"],
-            )
-            for number, clique in enumerate(detail_cliques(book))
-        ]
+        parts = ModelParts(archive)
+        tables = [_table(book, parts, clique, number) for number, clique in enumerate(detail_cliques(book))]
     return Details.of(tables, codes=len(book.details))
+
+
+def _table(book: Codebook, parts: ModelParts, clique: tuple[str, ...], number: int) -> CountTable:
+    """One of them, no larger than its codebook allows."""
+    sizes = tuple(book.column(name).size for name in clique)
+    cells = math.prod(sizes)
+    codes = parts.array(f"codes{number}.npy", most=cells * len(sizes), dimensions=2)
+    return CountTable.sparse(clique, sizes, codes, parts.array(f"counts{number}.npy", most=cells, dimensions=1))

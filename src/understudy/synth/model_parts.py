@@ -16,8 +16,8 @@ import pyarrow as pa
 from understudy.codebook import Codebook
 from understudy.release.measurements import MEASUREMENTS, bounded_table, most_measured
 
-_MOST_TEXT = 1 << 26
-"""Bytes of a description or a codebook."""
+_MOST_DESCRIPTION, _MOST_TEXT = 1 << 24, 1 << 26
+"""Bytes of a description and of a codebook. Of a few bytes of JSON Python makes an object of a hundred."""
 _MOST_BYTES = 1 << 30
 """Bytes of all parts together, where the domain of a codebook is larger than any file."""
 _NUMBER, _HEADER, _PARQUET = 8, 1 << 16, 32
@@ -38,7 +38,7 @@ class ModelParts:
 
     def described(self) -> dict[str, Any]:
         """The description of the model."""
-        described = json.loads(self._bytes("model.json", _MOST_TEXT))
+        described = json.loads(self._bytes("model.json", _MOST_DESCRIPTION))
         if not isinstance(described, dict):
             raise ValueError("model.json is no table of facts")
         return described

@@ -58,10 +58,12 @@ def outside_entries(recipe: Any, book: Codebook, entries: Sequence[Entry]) -> li
 
 def _resting(recipe: Any, book: Codebook, entries: Sequence[Entry]) -> list[Entry]:
     """The first entry that has a price takes what no entry says."""
-    neighbours = getattr(recipe, "neighbours", Neighbours.ADD_REMOVE)
+    priced = next((place for place, entry in enumerate(entries) if entry.guarantee.is_formal), None)
+    if priced is None:
+        return list(entries)
+    neighbours = getattr(entries[priced].guarantee, "neighbours", None) or Neighbours.ADD_REMOVE
     known = {sentence for entry in entries for sentence in entry.assumptions}
     lacking = tuple(sentence for sentence in public_size(book, neighbours) if sentence not in known)
-    priced = next((place for place, entry in enumerate(entries) if entry.guarantee.is_formal), None)
     return [
         replace(entry, assumptions=(*lacking, *entry.assumptions)) if place == priced else entry
         for place, entry in enumerate(entries)

@@ -5,6 +5,7 @@ A method is one file: a :class:`Recipe` with its ``facts``. Another package name
 """
 
 from collections.abc import Iterator
+from dataclasses import Field
 from importlib import import_module
 from typing import Any
 
@@ -42,7 +43,8 @@ def _foreign_methods() -> Iterator[type[Recipe]]:
 def _lacking(cls: type[Recipe]) -> list[str]:
     """What every list of methods and every command asks of a method: without it they would all fail, not this one."""
     absent = [f"`{name}`" for name in ("summary", "example") if not hasattr(cls, name)]
-    if "__dataclass_fields__" not in vars(cls):
+    has_fields = any(isinstance(value, Field) for value in vars(cls).values())
+    if has_fields and "__dataclass_fields__" not in vars(cls):  # its options would not be known
         absent.append("`@dataclass(frozen=True, kw_only=True)`")
     return absent + [f"`{name}`" for name in sorted(getattr(cls, "__abstractmethods__", ()))]
 
