@@ -112,6 +112,7 @@ def test_a_cap_holds_across_restarts_and_names(house):
     asyncio.run(twice())
 
 
+@pytest.mark.long
 def test_two_servers_and_many_calls_never_exceed_a_cap(house):
     """Ten questions at 0.1 through two servers that share a cap of 0.5: five are answered."""
     questions = ["count where ward=north", "count where ill=yes"]

@@ -67,6 +67,7 @@ def faults_of(site: Path, chromium: Path, names: list[str], width: int = 390) ->
     return {name: found for name, found in faults.items() if found}
 
 
+@pytest.mark.long
 def test_every_kind_of_page_can_be_read_by_everybody(site, chromium):
     assert not faults_of(site, chromium, list(KINDS_OF_PAGE))
     assert not faults_of(site, chromium, ["index", "methods/pegs-rs"], width=1300), "with tabs and lists of links"

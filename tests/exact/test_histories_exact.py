@@ -81,7 +81,7 @@ def test_one_person_moves_every_view_by_no_more_than_is_paid_for(steps):
                 assert sum(change**2 for change in changes) <= (steps if view else 1) ** 2
 
 
-@pytest.mark.parametrize("steps", [1, 3])
+@pytest.mark.parametrize("steps", [1, pytest.param(3, marks=pytest.mark.long)])
 def test_a_view_of_three_levels_moves_by_its_steps(steps):
     """Each of several people taken out of three levels with rules, dates and caps."""
     data, book = hospital_data(6, seed=3), hospital()

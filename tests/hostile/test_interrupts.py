@@ -133,10 +133,17 @@ def clear(folder: Path) -> None:
             path.unlink()
 
 
+SLOW = dict.fromkeys(("anonymize report", "audit"), pytest.mark.long)
+"""Struck everywhere by the long tests in any case."""
+
+
 @pytest.mark.parametrize(
     ("name", "places"),
     [
-        *(pytest.param(name, PLACES[turn % 3 :][:1], id=name) for turn, name in enumerate(LONG)),
+        *(
+            pytest.param(name, PLACES[turn % 3 :][:1], id=name, marks=SLOW.get(name, ()))
+            for turn, name in enumerate(LONG)
+        ),
         *(pytest.param(name, PLACES, id=f"{name}, everywhere", marks=pytest.mark.long) for name in LONG),
     ],
 )

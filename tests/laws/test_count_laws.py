@@ -141,6 +141,7 @@ KINDS: dict[str, Callable[[list[float | None]], pa.Array]] = {
 }
 
 
+@pytest.mark.long
 @LAWS
 @given(smooth_numbers(), st.sampled_from(sorted(KINDS)), st.sampled_from(["error", "missing", "clamp"]), st.data())
 def test_pieces_found_in_memory_are_those_of_the_engine(

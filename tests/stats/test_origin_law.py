@@ -142,7 +142,7 @@ def ring_world():
     return names, work, places
 
 
-@pytest.mark.parametrize("shrink", [False, True])
+@pytest.mark.parametrize("shrink", [pytest.param(False, marks=pytest.mark.long), True])
 def test_distance_rings_follow_the_law(shrink):
     """Prior by distance, a cut-off and long commutes apart: the law of the coarser domain, then uniform inside it."""
     import pyarrow as pa

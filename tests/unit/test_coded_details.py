@@ -126,6 +126,7 @@ def test_releases_models_and_parts_of_populations(tmp_path):
     assert us.evaluate(table, tmp_path / "r", BOOK) is not None
 
 
+@pytest.mark.long
 def test_a_forecast_from_a_public_table_holds_for_another_of_the_same_law():
     price = {"epsilon": 1.0, "delta": 1e-6}
     outlook = us.forecast(BOOK, 20_000, public=stays(20_000, seed=2), **price)

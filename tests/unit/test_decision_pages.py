@@ -81,7 +81,7 @@ def test_detail_is_counted_in_bits():
     assert gone.detail_lost == pytest.approx(1 - 2 / 6) and gone.suppressed == 0.5, "half the rows tell nothing"
 
 
-@pytest.mark.parametrize("method", ["shrunken", "mp", "ludia"])
+@pytest.mark.parametrize("method", ["shrunken", "mp", pytest.param("ludia", marks=pytest.mark.long)])
 def test_reconstructions_are_compared_by_averages_that_no_method_saw(method, tmp_path):
     frame, y = people_of(n=120)
     people = frame.drop(columns="ward")

@@ -167,7 +167,7 @@ def test_statements_are_spelled_without_exponents():
     )
 
 
-@pytest.mark.parametrize(("columns", "most"), [(15, 500_000), (50, 2_000_000)])
+@pytest.mark.parametrize(("columns", "most"), [(15, 500_000), pytest.param(50, 2_000_000, marks=pytest.mark.long)])
 def test_the_page_stays_small(columns, most):
     levels = tuple(f"level number {k}" for k in range(12))
     book = Codebook(columns=tuple(Categorical(name=f"a column {k}", levels=levels) for k in range(columns)))

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -50,7 +51,11 @@ class Released:
 
         added = written_beside(self.folder)
         names = sorted(str(place.relative_to(self.folder)) for place in self.folder.rglob("*") if place.is_file())
-        digests = [(name, _digest_of(self.file(name))) for name in names if name not in added]
+        digests = []
+        for name in names:
+            with suppress(FileNotFoundError):  # of a file that was being written and has its name now
+                if name not in added:
+                    digests.append((name, _digest_of(self.file(name))))
         return "sha256:" + hashlib.sha256(json.dumps(digests).encode()).hexdigest()
 
     @property
