@@ -29,8 +29,8 @@ ASKED = [
     for whom in ("region=North", "region=South", "sex=F", "sex=M", "died=no")
 ]
 HASTY = """
-from understudy.service import projects
-projects.Projects.__init__.__kwdefaults__["abandoned"] = 2.0
+from understudy.service import questions
+questions.Questions.__init__.__kwdefaults__["abandoned"] = 2.0
 """
 """A server that takes an unanswered question for dead soon: the storm has no ten minutes."""
 

@@ -288,6 +288,21 @@ def test_a_file_is_served_by_one_and_then_by_the_next(lite):
         pass
 
 
+def test_an_earlier_database_gets_the_number_of_this_version(lite):
+    where = lite._engine.url.render_as_string(hide_password=False)
+    for before, opens in (("1", True), ("2", True), ("3", False)):
+        with lite.writing() as connection:
+            connection.execute(text(f"UPDATE understudy_meta SET text = '{before}' WHERE name = 'schema'"))
+        if opens:
+            Store.open(where).close()
+        else:
+            with pytest.raises(DataError, match="version 3"):
+                Store.open(where)
+        with lite.reading() as connection:
+            now = connection.execute(text("SELECT text FROM understudy_meta WHERE name = 'schema'")).scalar()
+        assert now == ("2" if opens else "3")
+
+
 # ---- data sets: what the two open survivors of the third sample were
 
 

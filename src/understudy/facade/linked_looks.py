@@ -110,12 +110,11 @@ def evaluate_linked(
     from understudy.evaluate.board import read_board
     from understudy.evaluate.holdout import refuse_no_people
     from understudy.evaluate.linked.compare import compare_linked
-    from understudy.evaluate.linked.opened import open_tables
+    from understudy.evaluate.linked.opened import made_of, open_tables
     from understudy.evaluate.linked.page import linked_page
     from understudy.pages.write import check_page_target, write_page
     from understudy.parameters import Number
     from understudy.privacy.account import remember_look
-    from understudy.sources.linked import linked_provenance
 
     Number(above=0, tried=30.0).check("within", within)
     known = linked_book(synthetic, book)
@@ -127,7 +126,7 @@ def evaluate_linked(
     limits = read_board(board) if isinstance(board, str | Path) else board
     stated = _stated(synthetic)
     if holdout is not None:
-        refuse_no_people(linked_provenance(holdout, known))
+        refuse_no_people(made_of(holdout, known))
     remember_look(account, f"evaluation of {shown}")
     made_book = known if stated is None else known.plain  # a release is written by the plain convention
     real_tables, made = open_tables(real, known), open_tables(_tables_of(synthetic), made_book)

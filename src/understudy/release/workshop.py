@@ -45,6 +45,7 @@ PARTS = "synthetic"
 _PART = re.compile(r"part-[0-9]{5,}-[0-9a-f]{32}\.parquet")
 FORMAT = 1
 _REMEMBERED: Mapping[str, Any] = {
+    "files": str,
     "parents": Mapping[str, Sequence[str]],
     "people": Sequence[int],
     "shares": Sequence[Sequence[int]],
@@ -168,7 +169,7 @@ class Workshop:
             refuse_special_in(self.folder)
             self.plan = json.loads(path.read_text(encoding="utf-8"))
             theirs = dict(self.plan["terms"])
-            if not isinstance(self.plan["release"], str):
+            if not all(isinstance(name, str) for name in (*theirs, self.plan["release"])):
                 raise ValueError("it names no release")
             for name, shape in _REMEMBERED.items():
                 if self.plan.get(name) is not None:

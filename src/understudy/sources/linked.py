@@ -93,7 +93,7 @@ def open_linked(
         opened=opened,
         unknown=unknown,
         account=account_at(account),
-        provenance=_joined_provenance(places, book),
+        provenance=provenance_of_places(places, book),
         pieces=pieces,
         local_bytes=local_bytes,
     )
@@ -103,10 +103,11 @@ def open_linked(
 
 def linked_provenance(what: Any, book: LinkedCodebook) -> Provenance:
     """What linked tables are, without reading a row."""
-    return _joined_provenance(places_of(what, book), book)
+    return provenance_of_places(places_of(what, book), book)
 
 
-def _joined_provenance(places: Mapping[str, Place], book: LinkedCodebook) -> Provenance:
+def provenance_of_places(places: Mapping[str, Place], book: LinkedCodebook) -> Provenance:
+    """The same of tables whose places are known."""
     return of_several(
         [provenance_behind(place.what, book.table(name).book, place.table) for name, place in places.items()]
     )

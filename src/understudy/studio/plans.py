@@ -305,13 +305,14 @@ def table_words(own: Dataset) -> tuple[str, str]:
     return ("", "") if table is None else (f" --table {shlex.quote(table)}", f", table={table!r}")
 
 
-EXPORT = "EXPORT.csv"
-"""For a server: a small export in a safe place, whose values may be looked at."""
+def export_of(own: Dataset) -> str:
+    """For a server: a small export in a safe place, whose values may be looked at; of linked tables a folder."""
+    return "EXPORT" if is_linked(own) else "EXPORT.csv"
 
 
 def reviewed_words(own: Dataset) -> tuple[str, tuple[str, str]]:
     """The rows beside which a codebook is reviewed, and their table: those of a server only as an export."""
-    return (EXPORT, ("", "")) if own.is_on_server else (data_words(own), table_words(own))
+    return (export_of(own), ("", "")) if own.is_on_server else (data_words(own), table_words(own))
 
 
 def making(own: Dataset, *folders: Path) -> tuple[str, ...]:

@@ -8,8 +8,9 @@ import pyarrow as pa
 
 from understudy.codebook.linked import LinkedCodebook
 from understudy.errors import DataError
+from understudy.privacy.provenance import Provenance
 from understudy.sources.faults import engine_errors
-from understudy.sources.linked import LinkedSource
+from understudy.sources.linked import LinkedSource, provenance_of_places
 from understudy.sources.linked_files import Place, files_in, places_of, stem_of
 
 
@@ -17,6 +18,12 @@ def open_tables(what: Any, book: LinkedCodebook) -> dict[str, pa.Table]:
     """Every table of the codebook that is there; one that is made of another need not be."""
     places = what.places if isinstance(what, LinkedSource) else _places(what, book)
     return {name: _rows(name, place, book) for name, place in places.items()}
+
+
+def made_of(what: Any, book: LinkedCodebook) -> Provenance:
+    """What these tables are, without reading a row."""
+    places = what.places if isinstance(what, LinkedSource) else _places(what, book)
+    return provenance_of_places(places, book)
 
 
 def _places(what: Any, book: LinkedCodebook) -> Mapping[str, Place]:

@@ -18,7 +18,7 @@ from understudy.studio.forms import FieldError
 from understudy.studio.frame import Audience, Equivalent, dataset_of, fragment, go, page, plain_fault, root_of, say
 from understudy.studio.guard import form_of
 from understudy.studio.looks import find_look, is_looking, start_look
-from understudy.studio.plans import EXPORT
+from understudy.studio.plans import export_of
 from understudy.studio.stored_books import is_linked, load_book
 from understudy.studio.texts import texts
 from understudy.studio.workspace import (
@@ -375,7 +375,7 @@ def _same(own: Dataset) -> Equivalent:
     table = f" --table {quote_word(own.table)}" if own.table and not several else ""
     named = f", table={own.table!r}" if own.table and not several else ""
     draft = "draft_tables" if several else "draft"
-    drafted, of_drafted, in_drafted = (EXPORT, "", "") if own.is_on_server else (data, table, named)
+    drafted, of_drafted, in_drafted = (export_of(own), "", "") if own.is_on_server else (data, table, named)
     known = load_book(own) if own.codebook.is_file() else None
     declared = written.declared_lines(own, holdout=own.declared.get("holdout") or "../HELD-BACK.csv")
     peek = () if several else (f"us.first_rows({data!r}{named}).rows",)
