@@ -176,6 +176,19 @@ def test_a_second_account_of_the_same_name_is_charged(budgets, served, account, 
     assert (charged(account), charged(other)) == (4, 4)
 
 
+def test_no_cap_rises_unpaid_over_what_an_account_has_paid_for(budgets, served, account):
+    budgets.register(served.model_id, name=served.name, price=PRICE)
+    budgets.set_cap(served.model_id, 1.0)  # no account has ever paid: that is said where it is served
+    set_cap(budgets, served, 2.0, account=account)
+    for allowed in (1.0, 2.0):
+        budgets.set_cap(served.model_id, allowed)
+    with pytest.raises(BudgetError, match=r"paid for answers of this model up to epsilon 2.*--account ACCOUNT"):
+        budgets.set_cap(served.model_id, 2.5)
+    assert live(budgets, served) == 4 == charged(account)
+    set_cap(budgets, served, 2.5, account=account)
+    assert live(budgets, served) == 5 == charged(account)
+
+
 def test_a_second_database_pays_for_its_own_answers(budgets, served, account, tmp_path):
     set_cap(budgets, served, 2.0, account=account)
     with Store.open(f"sqlite:///{tmp_path / 'other.db'}") as store:

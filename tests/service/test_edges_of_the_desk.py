@@ -340,7 +340,7 @@ def test_statuses_are_an_interface():
         422: {"wrong-shape", "unknown-feature", "missing-feature", "bad-value", "bad-question"},
         429: {"rate-limited", "budget-exhausted"},
         500: {"internal"},
-        503: {"being-answered", "busy", "not-ready"},
+        503: {"being-answered", "busy", "data-away", "not-ready"},
     }
 
 

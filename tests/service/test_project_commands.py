@@ -31,6 +31,9 @@ def test_the_whole_path_of_a_steward(run, stays, tmp_path):
     cap = run("projects", "cap", "stays", "--epsilon", 2, "--delta", 1e-6, *file)
     assert cap["cap"] == {"epsilon": 2.0, "delta": 1e-6}
     assert stays.account.spent().epsilon == pytest.approx(before + 2.0)
+    lower = run("projects", "cap", "stays", "--epsilon", 1.5, *file)
+    assert lower["cap"] == {"epsilon": 1.5, "delta": 1e-6} and lower["before"] == cap["cap"], "a delta is not lost"
+    assert run("projects", "cap", "stays", "--epsilon", 2, "--delta", 1e-6, *file)["cap"] == cap["cap"]
     run("projects", "create", "readmission", "--of", "stays", "--epsilon", 1)
     key = run("keys", "create", "--label", "Ann", "--scope", "answer", "--identity", "ann@agency.example")
     added = run("projects", "add", "readmission", key["key_id"], "--epsilon", 0.5)
@@ -38,7 +41,7 @@ def test_the_whole_path_of_a_steward(run, stays, tmp_path):
     assert run("projects", "change", "readmission", "--epsilon", 1.5)["cap"]["epsilon"] == 1.5
     listed = run("projects", "list")
     assert [line["project"] for line in listed["projects"]] == ["readmission"] and listed["faults"] == []
-    assert [line["what"] for line in run("projects", "ledger", "stays")["lines"]] == ["cap"] * 4
+    assert [line["what"] for line in run("projects", "ledger", "stays")["lines"]] == ["cap"] * 6
     assert run("review", "list") == []
 
 

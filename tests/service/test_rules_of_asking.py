@@ -39,7 +39,7 @@ PLENTY = Amount.cap(900.0, 1e-3)
 class Rows:
     """Stands in for the rows of a data set: what may be asked of it, and all that was drawn."""
 
-    name, book, release, _provenance, _compared = "stays", BOOK, None, DECLARED, {}
+    name, book, release, _provenance, _compared, is_there = "stays", BOOK, None, DECLARED, {}, True
     prepare, broken_rules = DataSet._prepare, DataSet.broken_rules
 
     def __init__(self, desk: Any) -> None:
@@ -100,6 +100,18 @@ def office(lite):
 
 
 # ---- what becomes of a question
+
+
+def test_what_nobody_could_draw_is_not_paid_for(office):
+    """A disk that is not there would spend every budget, question by question."""
+    office.data.is_there = False
+    with pytest.raises(Problem) as refused:
+        office.ask(office.keys[0])
+    assert refused.value.kind == "data-away" and "nothing was charged" in refused.value.detail
+    assert office.spent() == Amount(epsilon=0) and not office.data.draws
+    assert office.said[-1] == ("data away", {"level": logging.ERROR, "data": "stays"})
+    office.data.is_there = True
+    assert office.ask(office.keys[0]).charged and office.spent() == office.price("count")
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,14 @@ def run(capsys, tmp_path, monkeypatch):
     return go
 
 
+def test_looking_at_keys_makes_no_database(run, tmp_path):
+    """A slip in the address would show an empty list, and leave a file."""
+    for words in (("keys", "list"), ("keys", "revoke", "0" * 16)):
+        said = run(*words, "--database", "sqlite:///typo.db", code=2)
+        assert "there is no database 'typo.db'" in said and "UNDERSTUDY_DATABASE" in said
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_keys_are_made_listed_and_revoked(run, tmp_path):
     text, told = run("keys", "create", "--label", "triage [bold]app").splitlines()
     key_id = text.split("_")[1]
@@ -48,6 +56,7 @@ def test_keys_are_made_listed_and_revoked(run, tmp_path):
     assert {path.name for path in tmp_path.iterdir()} >= {"understudy-service.db", "understudy-service.db.secret"}
     made = json.loads(run("keys", "create", "--label", "m", "--scope", "metrics", "--rate", 5, "--json"))
     assert made["key"].startswith("us_") and made["scopes"] == ["metrics"] and made["rate"] == 5
+    assert "there is no key 'nobody'" in run("keys", "revoke", "nobody", code=2)
 
 
 def test_budgets_by_file_and_by_name(run, tmp_path):
@@ -96,7 +105,7 @@ def test_a_cap_comes_out_of_the_account_of_the_data(run, tmp_path):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("keys", "revoke", "nobody"), "there is no key 'nobody'"),
+        (("keys", "revoke", "nobody"), "there is no database"),
         (("keys", "budget", "nobody"), "there is no key 'nobody'"),
         (("keys", "budget", "--epsilon", 1), "name it with --model"),
         (("keys", "budget", "--model", "nothing", "--epsilon", 1), "neither a file nor a per-call model"),

@@ -23,7 +23,7 @@ Delta = Annotated[float, number_option("Cap on their deltas; 0 for pure differen
 def cap(
     data: DataName,
     epsilon: Epsilon,
-    delta: Delta = 0.0,
+    delta: Annotated[float | None, number_option("Cap on their deltas; without it that of before, at first 0.")] = None,
     file: Annotated[Path, option("File that names data sets.", "--data")] = Path("data.toml"),
     database: Database = None,
     secret_file: SecretFile = None,
@@ -32,7 +32,8 @@ def cap(
     """Set the cap of a data set over all projects, and charge what it newly allows to the data set's account."""
     made = projects.data_cap(data, file, epsilon=epsilon, delta=delta, database=database, secret_file=secret_file)
     left = f"the account has epsilon {made['account_left']:.9g} left"
-    tell(made, [f"answers on {data} may cost {_amount(made['cap'])} together; {left}."], json=json)
+    was = "" if made["before"] is None else f" (before: {_amount(made['before'])}; what was charged stays charged)"
+    tell(made, [f"answers on {data} may cost {_amount(made['cap'])} together{was}; {left}."], json=json)
 
 
 @app.command()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,17 +21,18 @@ def data_cap(
     data: str | Path,
     *,
     epsilon: float,
-    delta: float = 0.0,
+    delta: float | None = None,
     database: str | None = None,
     secret_file: Path | None = None,
 ) -> dict[str, Any]:
     """Set what answers on a data set of the file ``data`` may cost all projects together.
 
-    What it newly allows is charged to the data set's account first. A lower cap gives nothing back.
+    What it newly allows is charged to the data set's account first. A lower cap gives nothing back. Without ``delta``
+    that of the cap of before stays.
     """
-    cap = _amount(epsilon, delta)
     with service_books(database, secret_file) as books:
         from understudy.privacy.account import Account
+        from understudy.service.amounts import PER_DELTA
         from understudy.service.caps import set_data_cap
         from understudy.service.data_sets import read_data_sets
 
@@ -38,8 +40,17 @@ def data_cap(
         if name not in sets:
             raise ParameterError(f"{str(data)!r} names no data set {name[:80]!r}; it has {', '.join(sorted(sets))}.")
         account = Account.open(Path(data).parent / sets[name]["account"])
+        before = None if books.projects.account_of(name) is None else books.projects.budget_of(name).cap
+        kept_delta = Fraction(0) if before is None else Fraction(before.delta, PER_DELTA)
+        cap = _amount(epsilon, kept_delta if delta is None else delta)
         set_data_cap(books.projects, name, cap, account=account, database=books.database)
-        return {"data": name, **books.projects.budget_of(name).to_dict(), "account_left": account.remaining()}
+        kept = None if before is None else before.to_dict()
+        return {
+            "data": name,
+            "before": kept,
+            **books.projects.budget_of(name).to_dict(),
+            "account_left": account.remaining(),
+        }
 
 
 def create_project(
@@ -133,7 +144,7 @@ def review_question(
         return waiting(books.questions.decide(answer, approve=approve, words=words, by=_BY))
 
 
-def _amount(epsilon: float, delta: float) -> Amount:
+def _amount(epsilon: float, delta: float | Fraction) -> Amount:
     from understudy.facade.service import require_service
 
     require_service()

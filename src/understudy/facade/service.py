@@ -41,7 +41,9 @@ class ServiceBooks:
 
 
 @contextmanager
-def service_books(database: str | None = None, secret_file: Path | None = None) -> Iterator[ServiceBooks]:
+def service_books(
+    database: str | None = None, secret_file: Path | None = None, *, may_create: bool = True
+) -> Iterator[ServiceBooks]:
     """Keys and budgets of the service, in the database that is named, else that of the environment, else a file."""
     require_service()
     from understudy.service.budgets import Budgets
@@ -50,7 +52,7 @@ def service_books(database: str | None = None, secret_file: Path | None = None) 
     from understudy.service.questions import Questions
     from understudy.service.store import Store
 
-    with Store.open(_database(database), secret_file=secret_file) as store, store.telling():
+    with Store.open(_database(database), secret_file=secret_file, may_create=may_create) as store, store.telling():
         projects = Projects(store)
         yield ServiceBooks(
             keys=KeyBook(store),
@@ -178,13 +180,13 @@ def create_key(
 
 def list_keys(*, database: str | None = None, secret_file: Path | None = None) -> list[ApiKey]:
     """What is known of every key ever made; never the key itself."""
-    with service_books(database, secret_file) as books:
+    with service_books(database, secret_file, may_create=False) as books:
         return books.keys.all()
 
 
 def revoke_key(key: str, *, database: str | None = None, secret_file: Path | None = None) -> ApiKey:
     """Stop a key for ever. What it spent stays spent."""
-    with service_books(database, secret_file) as books:
+    with service_books(database, secret_file, may_create=False) as books:
         return books.keys.revoke(key)
 
 

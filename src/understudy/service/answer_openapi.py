@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from understudy.service.data_sets import DataSet
 
 _DATA = (*ADMISSION, "unknown-data")
-_ASKING = (*_DATA, *BODY, "bad-question", "busy")
+_ASKING = (*_DATA, *BODY, "bad-question", "busy", "data-away")
 _MAYBE_NUMBER: dict[str, Any] = {"type": ["number", "null"]}
 _EPSILON: dict[str, Any] = {"type": "number", "exclusiveMinimum": 0, "maximum": 1000, "description": "Price"}
 _TERMS: dict[str, Any] = {

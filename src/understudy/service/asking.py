@@ -183,6 +183,9 @@ class AnswerDesk:
             line = self.questions.judge_again(line, status, words)  # the rules were changed since
         attempt = None
         if line.status in (Status.APPROVED, Status.FAILED):
+            if not data.is_there:  # what nobody could draw is not paid for
+                self._log.say("data away", level=logging.ERROR, data=data.name)
+                raise Problem("data-away", f"the rows of {data.name!r} cannot be reached now; nothing was charged.")
             try:
                 attempt = self.questions.charge(member, line)
             except UncoveredError as refused:

@@ -111,6 +111,8 @@ class Budgets:
         """The cap over all keys; not below what is spent. ``charged_to`` is the identity of the account that paid."""
         cap = cap_of(epsilon)
         with self._store.writing() as connection:
+            if charged_to is None:
+                self._refuse_unpaid(connection, model_id, cap)
             done = connection.execute(
                 update(models).where(models.c.model_id == model_id, models.c.spent <= cap).values(cap=cap)
             )
@@ -119,6 +121,17 @@ class Budgets:
             connection.execute(
                 insert(cap_changes),
                 {"changed": now(), "model_id": model_id, "key_id": None, "cap": cap, "dataset": charged_to},
+            )
+
+    def _refuse_unpaid(self, connection: Connection, model_id: str, cap: int) -> None:
+        """Refuse a rise over what an account has paid for; a cap that no account ever paid for is nobody's promise."""
+        ours = (cap_changes.c.model_id == model_id, cap_changes.c.key_id.is_(None), cap_changes.c.dataset.is_not(None))
+        paid = connection.execute(select(func.max(cap_changes.c.cap)).where(*ours)).scalar_one()
+        if paid is not None and cap > paid:
+            raise BudgetError(
+                f"an account has paid for answers of this model up to epsilon {epsilon_of(paid):g}, and a cap of "
+                f"{epsilon_of(cap):g} would allow more. Name the model's file and the account, which is charged for "
+                "the rest: `understudy keys budget --model FILE --epsilon EPSILON --account ACCOUNT`."
             )
 
     @cached_property

@@ -4,6 +4,7 @@ Which of these a refusal may depend on is the point of this file. Questions are 
 the release and judged by rules on both; the rows are read by :meth:`DataSet.draw` alone, after the price was paid.
 """
 
+import os
 import threading
 import tomllib
 from collections import OrderedDict
@@ -29,8 +30,9 @@ from understudy.release.reading import first_table
 from understudy.service.amounts import Amount
 from understudy.service.projects import NAME
 from understudy.sources import open_source
-from understudy.sources.files import is_database
+from understudy.sources.files import database_of, is_database
 from understudy.sources.inputs import public_provenance
+from understudy.sources.same import files_of
 
 if TYPE_CHECKING:
     from understudy.answers import Plan
@@ -127,6 +129,15 @@ class DataSet:
                 f"the account of {self.name!r} has not paid for {unpaid[0].name!r}, on which every answer would rest; "
                 "name a release and a codebook that were charged to it."
             )
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the files of the rows can be read now; a server is asked only once the price is paid."""
+        database = database_of(self.address)
+        if database is None and "://" in self.address:
+            return True
+        files = files_of(self.address) if database is None else [database[0]]
+        return bool(files) and all(os.access(each, os.R_OK) for each in files)
 
     @cached_property
     def _provenance(self) -> Provenance:

@@ -99,7 +99,8 @@ class Desk:
                 raise RefusalError(
                     f"every answer of the model {served.name!r} costs epsilon {served.price_epsilon:g}, and no cap "
                     "over all keys was set; there is no default for privacy. Set one with `understudy serve --budget "
-                    f"{served.name}=EPSILON` or `understudy keys budget --model {served.name} --epsilon EPSILON`."
+                    f"{served.name}=EPSILON`, or with `understudy keys budget --model FILE --epsilon EPSILON --account "
+                    "ACCOUNT`, which charges it to the account of the training data."
                 )
 
     async def admit(self, request: Request, scope: str) -> ApiKey:

@@ -43,6 +43,7 @@ KINDS: Mapping[str, Kind] = {
     "budget-exhausted": Kind(429, "The privacy budget does not cover this"),
     "being-answered": Kind(503, "The same question is being answered"),
     "busy": Kind(503, "Too much is being worked out"),
+    "data-away": Kind(503, "The data cannot be reached"),
     "not-ready": Kind(503, "The service is not ready"),
     "internal": Kind(500, "The service made a mistake"),
 }

@@ -69,10 +69,17 @@ class Store:
             return int(connection.execute(select(meta.c.text).where(meta.c.name == "unnamed")).scalar_one())
 
     @classmethod
-    def open(cls, database: str, *, secret_file: Path | None = None, connections: int = 20) -> "Store":
-        """Come to a database, making its tables the first time."""
+    def open(
+        cls, database: str, *, secret_file: Path | None = None, connections: int = 20, may_create: bool = True
+    ) -> "Store":
+        """Come to a database, making its tables the first time if that is wanted."""
         url = _checked_url(database)
         if url.drivername.startswith("sqlite"):
+            if not may_create and not Path(url.database or "").exists():
+                raise ParameterError(
+                    f"there is no database {url.database!r}; name that of the service (`database`, or the environment "
+                    "variable UNDERSTUDY_DATABASE)."
+                )
             _touch(Path(url.database or ""))
         engine = _engine(url, connections)
         beside = Path(f"{url.database}.secret") if engine.dialect.name == "sqlite" else None
