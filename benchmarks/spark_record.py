@@ -3,7 +3,7 @@
 ``python -m benchmarks.spark_record [--rows N] [--folder F] [--keep] [--constants]``. For every size: simulate that many
 rows of 13 columns into Parquet parts of a million, count all 13 + 78 tables on Spark (`local-cluster` with two workers
 of one core), fit `marginals` at epsilon 1 from these very counts, draw as many rows on the workers, verify the release,
-and compare the counts with DuckDB's to the last unit. Without ``--rows`` the sizes are 1, 10 and 100 million. The plan
+and compare the counts with DuckDB's to the last unit. Without ``--rows`` the sizes are 3, 30 and 100 million. The plan
 (`understudy plan`) is computed from what the sizes below 100 million measured, told before the large run begins, and
 held against it: processor time, shuffle bytes and output bytes within 25 %. ``--constants`` writes what the small sizes
 measured into the file that the plan reads.
@@ -44,7 +44,7 @@ from understudy.synth.cluster_plan import ClusterPlan, Constants, Line, Provenan
 from understudy.synth.ranged import synthesize_parts
 from understudy.synth.workers import SparkWorkers
 
-SIZES = (1_000_000, 10_000_000, 100_000_000)
+SIZES = (3_000_000, 30_000_000, 100_000_000)
 PART_ROWS = 1_000_000
 EPSILON, DELTA = 1.0, 1e-9
 WORKERS, WORKER_MEMORY = 2, 1400

@@ -316,10 +316,10 @@ SCORED = cases(
     ("no such scheme", "--database|nonsense", MISTAKE, ("--database", "sqlite:///")),
 ) + cases(
     "keys revoke",
-    ("nobody", f"nobody|{_KEYS}", MISTAKE, ("'nobody'", "keys list")),
-    ("injection", f"' OR 1=1 --|{_KEYS}", MISTAKE, ("OR 1=1",)),
+    ("no database", f"nobody|{_KEYS}", MISTAKE, ("s.db", "UNDERSTUDY_DATABASE")),
 ) + cases(
     "keys budget",
+    ("injection", f"' OR 1=1 --|{_KEYS}", MISTAKE, ("OR 1=1",)),
     ("key unknown", f"nobody|{_KEYS}", MISTAKE, ("'nobody'", "keys list")),
     ("no model", f"--epsilon|1|{_KEYS}", MISTAKE, ("--model",)),
     ("model unknown", f"--model|nobody|--epsilon|1|{_KEYS}", MISTAKE, ("'nobody'",)),

@@ -3,6 +3,7 @@
 import shutil
 
 import pytest
+from sqlalchemy import update
 
 from tests.unit.tree_tables import changed
 from understudy.errors import BudgetError, ParameterError, RefusalError
@@ -12,7 +13,7 @@ from understudy.privacy.transaction import Payment, Point
 from understudy.service import Budgets, Store, caps
 from understudy.service.caps import paid_answers, set_cap
 from understudy.service.served import Served
-from understudy.service.tables import cap_changes, meta
+from understudy.service.tables import cap_changes, meta, models
 from understudy.trees.examples import septic_shock_example
 
 PRICE = 0.5
@@ -176,7 +177,7 @@ def test_a_second_account_of_the_same_name_is_charged(budgets, served, account, 
     assert (charged(account), charged(other)) == (4, 4)
 
 
-def test_no_cap_rises_unpaid_over_what_an_account_has_paid_for(budgets, served, account):
+def test_no_cap_rises_unpaid_over_what_an_account_has_paid_for(store, budgets, served, account):
     budgets.register(served.model_id, name=served.name, price=PRICE)
     budgets.set_cap(served.model_id, 1.0)  # no account has ever paid: that is said where it is served
     set_cap(budgets, served, 2.0, account=account)
@@ -185,6 +186,12 @@ def test_no_cap_rises_unpaid_over_what_an_account_has_paid_for(budgets, served, 
     with pytest.raises(BudgetError, match=r"paid for answers of this model up to epsilon 2.*--account ACCOUNT"):
         budgets.set_cap(served.model_id, 2.5)
     assert live(budgets, served) == 4 == charged(account)
+    with store.writing() as connection:  # as a program of before this rule left it
+        connection.execute(update(models).values(cap=5 * 10**9))
+    budgets.set_cap(served.model_id, 4.0)
+    with pytest.raises(BudgetError, match="up to epsilon 2"):
+        budgets.set_cap(served.model_id, 4.5)
+    budgets.set_cap(served.model_id, 2.0)
     set_cap(budgets, served, 2.5, account=account)
     assert live(budgets, served) == 5 == charged(account)
 

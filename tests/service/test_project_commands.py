@@ -39,9 +39,14 @@ def test_the_whole_path_of_a_steward(run, stays, tmp_path):
     added = run("projects", "add", "readmission", key["key_id"], "--epsilon", 0.5)
     assert added["members"][0]["cap"]["epsilon"] == 0.5
     assert run("projects", "change", "readmission", "--epsilon", 1.5)["cap"]["epsilon"] == 1.5
+    for words in (("change", "readmission"), ("add", "readmission", key["key_id"])):
+        for given, kept in ((("--delta", 1e-7), 1e-7), ((), 1e-7), (("--delta", 0), 0.0)):
+            made = run("projects", *words, "--epsilon", 0.5 if words[0] == "add" else 1.5, *given)
+            now = made["members"][0] if words[0] == "add" else made
+            assert now["cap"]["delta"] == kept, (words, given)
     listed = run("projects", "list")
     assert [line["project"] for line in listed["projects"]] == ["readmission"] and listed["faults"] == []
-    assert [line["what"] for line in run("projects", "ledger", "stays")["lines"]] == ["cap"] * 6
+    assert [line["what"] for line in run("projects", "ledger", "stays")["lines"]] == ["cap"] * 12
     assert run("review", "list") == []
 
 

@@ -107,7 +107,7 @@ def test_what_nobody_could_draw_is_not_paid_for(office):
     office.data.is_there = False
     with pytest.raises(Problem) as refused:
         office.ask(office.keys[0])
-    assert refused.value.kind == "data-away" and "nothing was charged" in refused.value.detail
+    assert refused.value.kind == "data-away" and "was charged nothing" in refused.value.detail
     assert office.spent() == Amount(epsilon=0) and not office.data.draws
     assert office.said[-1] == ("data away", {"level": logging.ERROR, "data": "stays"})
     office.data.is_there = True

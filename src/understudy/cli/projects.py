@@ -18,12 +18,14 @@ DataName = Annotated[str, typer.Argument(help="Name of a data set, as in the fil
 Epsilon = Annotated[float, number_option("Cap on the epsilons of all answers together.")]
 Delta = Annotated[float, number_option("Cap on their deltas; 0 for pure differential privacy only.")]
 
+KeptDelta = Annotated[float | None, number_option("Cap on their deltas; without it that of before, at first 0.")]
+
 
 @app.command()
 def cap(
     data: DataName,
     epsilon: Epsilon,
-    delta: Annotated[float | None, number_option("Cap on their deltas; without it that of before, at first 0.")] = None,
+    delta: KeptDelta = None,
     file: Annotated[Path, option("File that names data sets.", "--data")] = Path("data.toml"),
     database: Database = None,
     secret_file: SecretFile = None,
@@ -57,7 +59,7 @@ def create(
 def change(
     project: Project,
     epsilon: Epsilon,
-    delta: Delta = 0.0,
+    delta: KeptDelta = None,
     database: Database = None,
     secret_file: SecretFile = None,
     json: o.Json = False,
@@ -72,7 +74,7 @@ def add(
     project: Project,
     key: Annotated[str, typer.Argument(help="Id of a key with the scope answer; see `understudy keys list`.")],
     epsilon: Epsilon,
-    delta: Delta = 0.0,
+    delta: KeptDelta = None,
     database: Database = None,
     secret_file: SecretFile = None,
     json: o.Json = False,

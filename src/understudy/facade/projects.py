@@ -30,6 +30,7 @@ def data_cap(
     What it newly allows is charged to the data set's account first. A lower cap gives nothing back. Without ``delta``
     that of the cap of before stays.
     """
+    _amount(epsilon, delta or 0.0)  # what cannot be a cap is refused before a database is opened
     with service_books(database, secret_file) as books:
         from understudy.privacy.account import Account
         from understudy.service.amounts import PER_DELTA
@@ -73,14 +74,15 @@ def project_cap(
     project: str,
     *,
     epsilon: float,
-    delta: float = 0.0,
+    delta: float | None = None,
     database: str | None = None,
     secret_file: Path | None = None,
 ) -> dict[str, Any]:
-    """Change the cap of a project; not below what is spent."""
-    cap = _amount(epsilon, delta)
+    """Change the cap of a project; not below what is spent. Without ``delta`` that of before stays."""
+    _amount(epsilon, delta or 0.0)
     with service_books(database, secret_file) as books:
-        books.projects.set_cap(project, cap)
+        before = [each["cap"]["delta"] for each in books.projects.all() if each["project"] == project]
+        books.projects.set_cap(project, _amount(epsilon, _kept(before) if delta is None else delta))
         return _project(books.projects.all(), project)
 
 
@@ -89,15 +91,17 @@ def join_project(
     key: str,
     *,
     epsilon: float,
-    delta: float = 0.0,
+    delta: float | None = None,
     database: str | None = None,
     secret_file: Path | None = None,
 ) -> dict[str, Any]:
-    """Let a key ask for a project, up to a cap of its own; again, to change that cap."""
-    cap = _amount(epsilon, delta)
+    """Let a key ask for a project, up to a cap of its own; again, to change it. The delta of before is kept."""
+    _amount(epsilon, delta or 0.0)
     with service_books(database, secret_file) as books:
         books.keys.find(key)
-        books.projects.join(project, key, cap)
+        members = [one for each in books.projects.all() if each["project"] == project for one in each["members"]]
+        before = [one["cap"]["delta"] for one in members if one["key_id"] == key]
+        books.projects.join(project, key, _amount(epsilon, _kept(before) if delta is None else delta))
         return _project(books.projects.all(), project)
 
 
@@ -142,6 +146,11 @@ def review_question(
         from understudy.service.records import waiting
 
         return waiting(books.questions.decide(answer, approve=approve, words=words, by=_BY))
+
+
+def _kept(before: list[float]) -> float:
+    """The delta of a cap that there was; 0 where there was none."""
+    return before[0] if before else 0.0
 
 
 def _amount(epsilon: float, delta: float | Fraction) -> Amount:

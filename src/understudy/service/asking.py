@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 Value = TypeVar("Value")
 _PATIENCE = 20.0  # seconds that a request waits for its answer; it goes on without the request, and can be asked for
-_PLANNING = 60.0  # seconds that it waits until its question is understood and priced
+_PLANNING = 15.0  # seconds that it waits until its question is understood and priced
 _STEP = 0.05
 _WORKERS, _PLANNERS = 4, 2
 WAITING = "A steward has to decide; ask for its status later. Nothing is charged while it waits."
@@ -185,7 +185,9 @@ class AnswerDesk:
         if line.status in (Status.APPROVED, Status.FAILED):
             if not data.is_there:  # what nobody could draw is not paid for
                 self._log.say("data away", level=logging.ERROR, data=data.name)
-                raise Problem("data-away", f"the rows of {data.name!r} cannot be reached now; nothing was charged.")
+                raise Problem(
+                    "data-away", f"the rows of {data.name!r} cannot be reached now; this request was charged nothing."
+                )
             try:
                 attempt = self.questions.charge(member, line)
             except UncoveredError as refused:

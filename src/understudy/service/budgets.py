@@ -125,9 +125,10 @@ class Budgets:
 
     def _refuse_unpaid(self, connection: Connection, model_id: str, cap: int) -> None:
         """Refuse a rise over what an account has paid for; a cap that no account ever paid for is nobody's promise."""
+        present = connection.execute(select(models.c.cap).where(models.c.model_id == model_id)).scalar_one_or_none()
         ours = (cap_changes.c.model_id == model_id, cap_changes.c.key_id.is_(None), cap_changes.c.dataset.is_not(None))
         paid = connection.execute(select(func.max(cap_changes.c.cap)).where(*ours)).scalar_one()
-        if paid is not None and cap > paid:
+        if paid is not None and cap > max(paid, present or 0):
             raise BudgetError(
                 f"an account has paid for answers of this model up to epsilon {epsilon_of(paid):g}, and a cap of "
                 f"{epsilon_of(cap):g} would allow more. Name the model's file and the account, which is charged for "

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from understudy.answers import Question, on_release, parse_question, plan_answer
 from understudy.codebook import Codebook
-from understudy.errors import ParameterError, RefusalError, UnderstudyError
+from understudy.errors import DataError, ParameterError, RefusalError, UnderstudyError
 from understudy.infer.inference import Figure
 from understudy.infer.opened import open_release
 from understudy.loading import loader
@@ -133,11 +133,14 @@ class DataSet:
     @property
     def is_there(self) -> bool:
         """Whether the files of the rows can be read now; a server is asked only once the price is paid."""
-        database = database_of(self.address)
-        if database is None and "://" in self.address:
-            return True
-        files = files_of(self.address) if database is None else [database[0]]
-        return bool(files) and all(os.access(each, os.R_OK) for each in files)
+        try:
+            database = database_of(self.address)
+            if database is None and "://" in self.address:
+                return True
+            files = files_of(self.address) if database is None else [database[0]]
+            return bool(files) and all(os.access(each, os.R_OK) for each in files)
+        except (OSError, ValueError, DataError):  # as a mount that has gone says
+            return False
 
     @cached_property
     def _provenance(self) -> Provenance:

@@ -98,7 +98,8 @@ def set_caps(store: "Store", models: "Mapping[str, Served]", caps: Mapping[str, 
             raise BudgetError(
                 f"the model {name!r} has a cap of epsilon {epsilon_of(balance.cap):g} already, of which "
                 f"{epsilon_of(balance.spent):g} is spent; starting with {epsilon:g} does not change it. Leave --budget "
-                f"out, or change the cap with `understudy keys budget --model {name} --epsilon {epsilon:g}`."
+                f"out, or change the cap with `understudy keys budget --model FILE --epsilon {epsilon:g} --account "
+                "ACCOUNT` (without --account where no account has paid for it)."
             )
 
 

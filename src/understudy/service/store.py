@@ -75,17 +75,16 @@ class Store:
         """Come to a database, making its tables the first time if that is wanted."""
         url = _checked_url(database)
         if url.drivername.startswith("sqlite"):
-            if not may_create and not Path(url.database or "").exists():
-                raise ParameterError(
-                    f"there is no database {url.database!r}; name that of the service (`database`, or the environment "
-                    "variable UNDERSTUDY_DATABASE)."
-                )
+            if not may_create and not os.path.exists(url.database or ""):  # noqa: PTH110 (never raises)
+                raise _none_there(url)
             _touch(Path(url.database or ""))
         engine = _engine(url, connections)
         beside = Path(f"{url.database}.secret") if engine.dialect.name == "sqlite" else None
         try:
             with _translated(engine):
                 is_new = _has_no_tables(engine)
+                if is_new and not may_create:
+                    raise _none_there(url)
                 secret = ServiceSecret.find(secret_file, beside=beside, may_create=is_new)
                 store = cls(engine, secret)
                 store._set_up()
@@ -203,6 +202,14 @@ class Store:
                 f"the database {where} was made with another service secret; with this one no API key would be known. "
                 "Give the secret file or environment variable that its first server used."
             )
+
+
+def _none_there(url: URL) -> ParameterError:
+    where = url.render_as_string(hide_password=True)
+    return ParameterError(
+        f"there is no database of a service at {where}; name that of the service (`database`, or the environment "
+        "variable UNDERSTUDY_DATABASE)."
+    )
 
 
 def _checked_url(database: str) -> URL:

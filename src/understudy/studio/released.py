@@ -92,7 +92,11 @@ def _read_digest(place: Path, *_facts: int) -> str:
 
 def stamp_of(folder: Path) -> str:
     """A digest of names, sizes and times of all files below a folder."""
-    files = [(place, place.stat()) for place in sorted(folder.rglob("*")) if place.is_file()]
+    files = []
+    for place in sorted(folder.rglob("*")):
+        with suppress(FileNotFoundError):
+            if place.is_file():
+                files.append((place, place.stat()))
     facts = [
         (str(place.relative_to(folder)), stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino)
         for place, stat in files
