@@ -2,9 +2,10 @@
 
 ``python -m benchmarks.record FOLDER [ROWS ...]`` (`make record`): 10 and 100 million rows and then a billion, unless
 told otherwise. Whatever stops it, the same command goes on: finished parts are kept, and so is what every stage has
-used so far. Only closing and verifying begin again, which change no part. A stage runs in a process of its own, so that
-its memory is its own. Tables are counted piece by piece at every size: the product would keep the codes of 10 million
-rows in memory, and memory and time of one way would be held against those of another.
+used so far; on two cores it loses the work on at most one part (`PART` rows). Only closing and verifying begin again,
+which change no part. A stage runs in a process of its own, so that its memory is its own, and ends with the process
+that started it: two would write the same files. Tables are counted piece by piece at every size: the product would keep
+the codes of 10 million rows in memory, and memory and time of one way would be held against those of another.
 
 Bars: memory at most 1.2 times that of 10 million in every stage; log-log slope of processor time at most 1.05 between
 the smallest and the largest; counting within 1.8 times decoding with Arrow and a compiled count, each with what it
@@ -12,11 +13,13 @@ takes once for a process (loading compiled code); drawing (and writing) within 1
 latent classes.
 """
 
+import ctypes
 import itertools
 import json
 import math
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -30,6 +33,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 import understudy as us
@@ -48,12 +52,15 @@ from understudy.synth.ranged import synthesize_parts
 SIZES = (10_000_000, 100_000_000, 1_000_000_000)
 MEMORY_BAR, SLOPE_BAR, COUNT_BAR, DRAW_BAR = 1.2, 1.05, 1.8, 12.0
 PART, GROUP = 5_000_000, 1_000_000
-"""Rows of a simulated file and of its row groups."""
+"""Rows of a simulated file and of its row groups. Pieces that are counted (`PIECE_ROWS`) and parts that are drawn
+(`PART_ROWS`) are less than half a file, so that two threads lose less than one."""
 SAMPLE = 10_000_000
 """Rows of the two references."""
 RECIPE = us.Marginals(epsilon=1.0, delta=1e-9)
 STAGES = ("simulate", "release", "verify", "compare", "references")
 """Processes, in order; the release has several stages of its own."""
+_PARENT_DIES = 1
+"""PR_SET_PDEATHSIG of Linux: what comes to a process whose parent ends."""
 SHOWN = ("simulate", "count", "fit", "draw", "close", "verify", "compare")
 
 
@@ -120,7 +127,7 @@ class Meter:
 
 
 def simulate(place: Path, rows: int, meter: Meter) -> None:
-    """Files of rows drawn from latent classes of the simulated discharges; each part has a seed of its own."""
+    """Files of rows drawn from latent classes of the simulated discharges; each row group has a seed of its own."""
     folder = place / "table"
     folder.mkdir(exist_ok=True)
     book = us.datasets.discharges_codebook()
@@ -130,30 +137,29 @@ def simulate(place: Path, rows: int, meter: Meter) -> None:
     flat = np.concatenate([np.cumsum(part / part.sum(axis=1, keepdims=True), axis=1).ravel() for part in levels])
     begins = np.cumsum([0, *(part.size for part in levels)])[:-1]
     sizes = np.array([part.shape[1] for part in levels])
-    done = 0
 
-    def write(number: int) -> None:
-        nonlocal done
-        path = folder / f"part-{number:05d}.parquet"
-        wanted = min(PART, rows - number * PART)
-        if not path.exists():
-            state = np.random.default_rng([7, number]).integers(1, 1 << 63, size=1, dtype=np.uint64)
-            scratch, writer = path.with_suffix(".unfinished"), None
-            for start in range(0, wanted, GROUP):
-                drawn = np.empty((min(GROUP, wanted - start), len(levels)), dtype=np.uint8)
-                from_classes(whole, flat, begins, sizes, drawn, state)
-                columns = [np.ascontiguousarray(column) for column in drawn.T]
-                table = decode_drawn(book, Details(), columns, Stream.seeded(number), packed=True)
-                writer = writer or pq.ParquetWriter(scratch, table.schema, store_schema=False)
-                writer.write_table(table)
-            assert writer is not None
-            writer.close()
-            scratch.rename(path)
-        done += wanted
-        meter.tell(done, rows)
+    def group(number: int, start: int, rows: int) -> pa.Table:
+        state = np.random.default_rng([7, number, start]).integers(1, 1 << 63, size=1, dtype=np.uint64)
+        drawn = np.empty((rows, len(levels)), dtype=np.uint8)
+        from_classes(whole, flat, begins, sizes, drawn, state)
+        columns = [np.ascontiguousarray(column) for column in drawn.T]
+        return decode_drawn(book, Details(), columns, Stream.seeded(number), packed=True)
 
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(write, range(math.ceil(rows / PART))))
+    with ThreadPoolExecutor(os.cpu_count()) as pool:  # groups of one part at a time: a kill loses no other
+        for number in range(math.ceil(rows / PART)):
+            path = folder / f"part-{number:05d}.parquet"
+            wanted = min(PART, rows - number * PART)
+            if not path.exists():
+                starts = range(0, wanted, GROUP)
+                tables = pool.map(lambda start, n=number, w=wanted: group(n, start, min(GROUP, w - start)), starts)
+                scratch, writer = path.with_suffix(".unfinished"), None
+                for table in tables:
+                    writer = writer or pq.ParquetWriter(scratch, table.schema, store_schema=False)
+                    writer.write_table(table)
+                assert writer is not None
+                writer.close()
+                scratch.rename(path)
+            meter.tell(number * PART + wanted, rows)
 
 
 def release(place: Path, rows: int, meter: Meter) -> None:
@@ -258,6 +264,7 @@ WORK: dict[str, Callable[[Path, int, Meter], None]] = {
 
 def child(stage: str, place: Path, rows: int) -> None:
     """One process of the record."""
+    ctypes.CDLL(None).prctl(_PARENT_DIES, signal.SIGKILL)
     meter = Meter(place / "journal.jsonl", "count" if stage == "release" else stage, likely(place, rows))
     WORK[stage](place, rows, meter)
     meter.write()

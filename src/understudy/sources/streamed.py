@@ -31,7 +31,7 @@ from understudy.sources.states import FileStates
 from understudy.sources.tables import CountTable, code_type
 
 Counts = npt.NDArray[np.int64]
-PIECE_ROWS = 1 << 22
+PIECE_ROWS = 1 << 21
 """Rows after which sums are kept; a piece is at least one row group."""
 _BATCH, _BLOCK = 1 << 18, 1 << 13
 """Rows decoded at a time, and rows whose keys stay in the first cache while they are counted."""
