@@ -11,11 +11,9 @@ called public, where nothing of it may be unpaid.
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import reduce
-from operator import or_
 from typing import Any
 
 from understudy.errors import DataError
@@ -256,10 +254,15 @@ DECLARED = Provenance()
 """A table that nobody of us wrote."""
 
 
-def of_several(tables: Sequence[Provenance]) -> Provenance:
-    """What tables are that stand below each other or are linked: one person may be in several, also of one release."""
-    joined = reduce(or_, tables, tables[0]) if tables else DECLARED
-    return replace(joined, record_wise=False, several=True) if len(tables) > 1 and joined.is_release else joined
+def of_several(tables: Iterable[Provenance]) -> Provenance:
+    """What tables are that stand below each other or are linked: one person may be in several, also of one release.
+
+    One at a time: every part of a release tells the whole manifest, and there may be thousands of parts.
+    """
+    joined, number = DECLARED, 0
+    for number, table in enumerate(tables, start=1):
+        joined = table if number == 1 else joined | table
+    return replace(joined, record_wise=False, several=True) if number > 1 and joined.is_release else joined
 
 
 def inputs_from_dict(inputs: Mapping[str, Any]) -> dict[InputRole, Provenance]:

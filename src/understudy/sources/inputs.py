@@ -47,9 +47,9 @@ def find_provenance(what: Any, *, member: str = "", table: str | None = None) ->
     """
     if isinstance(what, str | Path):
         files, named = files_and_member(what)
-        return of_several([_of_file(path, named or member) for path in files])
+        return of_several(_of_file(path, named or member) for path in files)
     if is_spark(what):
-        return of_several([_of_file(path) for name in spark_files(what, table) for path in files_at(name)])
+        return of_several(_of_file(path) for name in spark_files(what, table) for path in files_at(name))
     import pyarrow as pa
 
     if isinstance(what, pa.Table | pa.RecordBatch):
