@@ -23,6 +23,7 @@ from understudy.mechanisms.stream import Stream
 from understudy.parameters import Number
 from understudy.sources import open_source
 from understudy.sources.base import Source, no_ids
+from understudy.sources.capping import refuse_missing_ids
 from understudy.sources.expressions import person_of
 from understudy.sources.faults import engine_errors
 from understudy.sources.rows import people_of
@@ -80,9 +81,12 @@ def _write(source: Source, halves: tuple[Path, Path], share: float, stream: Stre
     drawn = None if people is None else _drawn(people.open(), share, stream)
     rows, names = opened.table, list(opened.table.columns)
     if unit is not None:
-        rows = rows.mutate(**{_OWNER: person_of(opened.value(unit.id))})
+        owner = person_of(opened.value(unit.id))
+        with engine_errors(repr(opened.label)):
+            refuse_missing_ids(int(owner.isnull().sum().to_pyarrow().as_py()), unit)
+        rows = rows.mutate(**{_OWNER: owner})
     with engine_errors(repr(opened.label)):
-        batches = rows.to_pyarrow_batches(chunk_size=_BATCH)
+        batches = _batches(opened.connection, rows)
         schema = pa.schema([batches.schema.field(name) for name in names])
         written = [0, 0]
         with pq.ParquetWriter(halves[0], schema) as stay, pq.ParquetWriter(halves[1], schema) as go:
@@ -98,6 +102,13 @@ def _write(source: Source, halves: tuple[Path, Path], share: float, stream: Stre
                     file.write_table(part)
                     written[place] += len(part)
     return written[0], written[1]
+
+
+def _batches(connection: Any, rows: Any) -> pa.RecordBatchReader:
+    """The rows piece by piece, as the engine reads them; Ibis asks it by a name that newer ones call deprecated."""
+    cursor = connection.raw_sql(connection.compile(rows))
+    asked = getattr(cursor, "to_arrow_reader", None) or cursor.fetch_record_batch
+    return asked(_BATCH)
 
 
 def _drawn(people: pa.Array, share: float, stream: Stream) -> pa.Array:
