@@ -54,7 +54,8 @@ def test_people_are_kept_back_and_the_release_is_of_the_others(own):
     assert stay and go and not stay & go and len(stay | go) == 100
     assert {own.path(name).stat().st_mode & 0o777 for name in ("for-releases.parquet", "kept-back.parquet")} == {0o600}
     text = visitor.get(HERE).text
-    assert "Keep people back by lot" not in text and "small/kept-back.parquet" in text
+    assert "Keep people back by lot" not in text
+    assert "The lot was drawn." in text and "<code>small/kept-back.parquet</code>" in text
     visitor.done("/d/small/quote/account", {"epsilon": "3", "delta": "1e-5", "neighbours": "add-remove-person"})
     plan = {"epsilon": "1", "delta": "1e-6", "rows": "60", "rows_about": "100", "method": "marginals"}
     visitor.done("/d/small/quote", plan)

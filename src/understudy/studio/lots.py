@@ -57,6 +57,13 @@ def check(own: Dataset) -> None:
         raise ParameterError(texts("data")["lot"][why])
 
 
+def is_drawn(own: Dataset) -> bool:
+    """Whether the data set is what a lot has left."""
+    data, held = (str(own.declared.get(name, "")) for name in ("data", "holdout"))
+    ending = data.removeprefix(REST)
+    return data != ending and held == HELD + ending
+
+
 def is_drawing(own: Dataset) -> bool:
     """Whether the lot is being drawn right now: nothing is paid for people who may be kept back."""
     return find_look(own, LOOK).is_running

@@ -166,6 +166,7 @@ def show(request: Request, dataset: str) -> Response:
             "obstacle": lots.obstacle(own),
             "share": round(100 * lots.SHARE),
             "problem": find_look(own, lots.LOOK).problem,
+            "drawn": lots.is_drawn(own),
         },
         files=[own.root.relative(path) for path in own.root.row_files()],
     )
