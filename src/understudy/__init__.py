@@ -61,6 +61,7 @@ if TYPE_CHECKING:  # for editors and type checkers; a test holds it together wit
     from understudy.facade.editions import withdraw as withdraw
     from understudy.facade.forecasts import forecast as forecast
     from understudy.facade.inference import infer as infer
+    from understudy.facade.keeping import keep_back as keep_back
     from understudy.facade.linked import draft_tables as draft_tables
     from understudy.facade.linked import split as split
     from understudy.facade.linked import template as template
@@ -146,6 +147,7 @@ _HOME = {
     "forecast_editions": "understudy.facade.editions",
     "impute": "understudy.facade.tables",
     "infer": "understudy.facade.inference",
+    "keep_back": "understudy.facade.keeping",
     "learn_rules": "understudy.facade.reviews",
     "load_model": "understudy.synth.model_file",
     "make_recipe": "understudy.synth",

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 import understudy as us
 from tests.engines.conftest import Postgres
 from understudy.cli.app import app
+from understudy.errors import DataError
 from understudy.facade import releases, tables
 from understudy.studio import jobs
 from understudy.studio.books import lines_of
@@ -67,6 +68,18 @@ def test_nothing_is_offered_that_a_server_refuses(visitor):
     visitor.post("/d/visits/data/draft", came_from="/d/visits/data")
     assert "Only counts leave a database server" in visitor.get("/d/visits/data").text
     assert not visitor.root.dataset("visits").codebook.exists()
+
+
+def test_no_lot_is_drawn_on_a_server(visitor, address, tmp_path):
+    """It would write whole records into files: neither the studio nor Python does that with a server's rows."""
+    waited(visitor, "/d/visits/data/book", {"book": "safe/export.csv"})
+    own = visitor.root.dataset("visits")
+    assert "Keep people back by lot" not in visitor.get("/d/visits/data").text
+    visitor.post("/d/visits/data/lot", {"share": "20"}, came_from="/d/visits/data")
+    assert "No record leaves a database server" in visitor.get("/d/visits/data").text
+    with pytest.raises(DataError, match="no record leaves a database"):
+        us.keep_back(address, own.codebook, rest=tmp_path / "r", held=tmp_path / "h")
+    assert not list(tmp_path.rglob("*.parquet")) and not (tmp_path / "r").exists()
 
 
 @pytest.mark.parametrize("named", ["", "safe/none.csv", "../outside.toml", "safe/broken.toml"])

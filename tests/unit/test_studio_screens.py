@@ -455,7 +455,7 @@ def test_nobody_vouches_for_what_the_screen_did_not_show(own):
     assert load_codebook(own.codebook).column("sex").is_attested
 
 
-@pytest.mark.parametrize("kind", ["answers", "accepted", "parted", "draft", "columns"])
+@pytest.mark.parametrize("kind", ["answers", "accepted", "parted", "divided", "draft", "columns"])
 def test_nothing_is_changed_beside_a_look_that_writes(own, kind):
     """It writes the codebook from what it was in the beginning, and would undo the change without a word."""
     visitor, here = Visitor(own.root.folder), "/d/stays"

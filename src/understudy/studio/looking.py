@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from understudy.errors import UnderstudyError
+from understudy.studio import lots
 from understudy.studio.changes import changing
 from understudy.studio.looks import keep_look, key_of, look_file
 from understudy.studio.stored_books import table_of
@@ -161,6 +162,24 @@ def _taken(own: Dataset) -> Any:
         take_codes(own.codebook, own.data, given["columns"], given["pack"], table=table_of(own))
 
 
+def _divided(own: Dataset) -> Any:
+    """Some people are kept back by lot; the data set is made of the others from then on."""
+    from understudy.facade.keeping import keep_back
+
+    share = _given(own, "divided")["share"]
+    lots.check(own)
+    rest, held = lots.places_of(own)
+    keep_back(own.data, own.codebook, rest=rest, held=held, share=share, table=table_of(own))
+    now = own.root.dataset(own.name)
+    try:
+        lots.check(now)  # somebody may have released all of them meanwhile, by a command
+    except UnderstudyError:
+        rest.unlink()
+        held.unlink()
+        raise
+    lots.take(now, rest, held)
+
+
 _LOOKS: dict[str, Callable[[Dataset], Any]] = {
     "rows": _rows,
     "draft": _draft,
@@ -171,6 +190,7 @@ _LOOKS: dict[str, Callable[[Dataset], Any]] = {
     "accepted": _accepted,
     "parted": _parted,
     "taken": _taken,
+    "divided": _divided,
 }
 
 
@@ -207,6 +227,7 @@ def main(words: list[str]) -> None:
     folder, name, *kinds = words
     own = Root.at(folder).dataset(name)
     for kind in kinds:
+        own = Root.at(folder).dataset(name)  # as the one before has left it
         (own.looks / f"{kind}.json").unlink(missing_ok=True)
         if not look(own, kind):
             break

@@ -22,9 +22,9 @@ from understudy.errors import ParameterError
 from understudy.studio.texts import texts
 from understudy.studio.workspace import Dataset, file_of, private_folder, read_json, write_private
 
-KINDS = ("rows", "draft", "columns", "rules", "persons", "answers", "accepted", "parted", "taken")
-"""Looks; the last four also write into the codebook what a person answered."""
-_WRITING = ("draft", "answers", "accepted", "parted", "taken")
+KINDS = ("rows", "draft", "columns", "rules", "persons", "answers", "accepted", "parted", "taken", "divided")
+"""Looks; the last five also write: into the codebook what a person answered, or which people were kept back."""
+_WRITING = ("draft", "answers", "accepted", "parted", "taken", "divided")
 _NEEDS_BOOK = ("columns", "rules", "persons")
 _starting = threading.Lock()
 _DIES_AFTER = 3600

@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from understudy.errors import ParameterError
-from understudy.studio import jobs, plans, released
+from understudy.studio import jobs, lots, plans, released
 from understudy.studio.books import is_dropped
 from understudy.studio.frame import Audience, Equivalent, dataset_of, go, page
 from understudy.studio.guard import Form, form_of, session_of
@@ -120,6 +120,7 @@ def make(request: Request, dataset: str) -> Response:
     own, form = dataset_of(request, dataset), form_of(request)
     if jobs.find(own.root.folder, form.get("nonce")) is None and jobs.releasing(own.root.folder, own.name):
         raise ParameterError(texts("release")["one_at_a_time"])
+    lots.refuse_while_drawing(own)
     quasi, name = _chosen(own, form), released.next_name(own)
     way: dict[str, Any] = {"k": plans.read_whole(form.get("k"), "k")}
     if form.get("mondrian"):

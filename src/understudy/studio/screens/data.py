@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from understudy.errors import CodebookError, ParameterError, UnderstudyError
-from understudy.studio import written
+from understudy.studio import lots, written
 from understudy.studio.changes import changing, check_number, number_of
 from understudy.studio.forms import FieldError
 from understudy.studio.frame import Audience, Equivalent, dataset_of, fragment, go, page, plain_fault, root_of, say
@@ -162,6 +162,12 @@ def show(request: Request, dataset: str) -> Response:
         on_server=own.is_on_server,
         books=[] if has_book else _books_below(own.root),
         kept_back="" if own.holdout is None else own.root.spelled(own.holdout),
+        lot={
+            "obstacle": lots.obstacle(own),
+            "share": round(100 * lots.SHARE),
+            "problem": find_look(own, lots.LOOK).problem,
+            "drawn": lots.is_drawn(own),
+        },
         files=[own.root.relative(path) for path in own.root.row_files()],
     )
 
@@ -189,6 +195,7 @@ def look(request: Request, dataset: str) -> Response:
 def reading(request: Request, dataset: str) -> Response:
     """Other reading options: the address of the data carries them, as it does on the command line."""
     own, form = dataset_of(request, dataset), form_of(request)
+    lots.refuse_while_drawing(own)
     bare, _, before = str(own.declared.get("data", "")).partition("?")
     options = [(name, value) for name, value in parse_qsl(before) if name not in READING]  # a layout stays
     options += [(name, _spoken(form[name])) for name in READING if form[name]]
@@ -264,6 +271,7 @@ def caps(request: Request, dataset: str) -> Response:
 def holdout(request: Request, dataset: str) -> Response:
     """Records that were kept back before synthesis: reports compare attacks with people outside the data."""
     own, form, words = dataset_of(request, dataset), form_of(request), texts("data")["holdout"]
+    lots.refuse_while_drawing(own)
     named = form["holdout"]
     if not named:
         own.declare(holdout="")
@@ -275,6 +283,20 @@ def holdout(request: Request, dataset: str) -> Response:
     own.declare(holdout=_from_its_folder(named, own.root))
     say(request, words["set"].format(place=named))
     return go(f"/d/{own.name}/data")
+
+
+@router.post("/d/{dataset}/data/lot")
+def lot(request: Request, dataset: str) -> Response:
+    """Keep people back by lot; then the rows are looked at again, and every column if somebody had looked."""
+    own, form, words = dataset_of(request, dataset), form_of(request), texts("data")["lot"]
+    check_number(own, form)
+    lots.check(own)
+    if not (form["share"].isdecimal() and 1 <= int(form["share"]) <= 50):
+        raise FieldError("share", words["no_share"])
+    looked = ("columns",) if find_look(own, "columns").seen is not None else ()
+    start_look(own, lots.LOOK, "rows", *looked, given={"share": int(form["share"]) / 100})
+    say(request, words["begun"])
+    return go(f"/d/{own.name}/data#kept-back")
 
 
 def _checked(root: Root, words: str, field: str) -> str:
@@ -378,6 +400,7 @@ def _same(own: Dataset) -> Equivalent:
     drafted, of_drafted, in_drafted = (export_of(own), "", "") if own.is_on_server else (data, table, named)
     known = load_book(own) if own.codebook.is_file() else None
     declared = written.declared_lines(own, holdout=own.declared.get("holdout") or "../HELD-BACK.csv")
+    keeping = written.in_python(declared) if lots.obstacle(own) else lots.in_python(own)
     peek = () if several else (f"us.first_rows({data!r}{named}).rows",)
     return Equivalent(
         commands=(
@@ -390,7 +413,7 @@ def _same(own: Dataset) -> Equivalent:
             f'us.{draft}({drafted!r}, "{book}"{in_drafted})',
             f'us.check({data!r}, "{book}"{named}).faults',
             *_edits(known, book),
-            *written.in_python(declared),
+            *keeping,
         ),
         files=(*_edited_lines(own, known), declared),
     )

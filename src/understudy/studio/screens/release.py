@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from understudy.errors import ParameterError, UnderstudyError
 from understudy.facade import outlooks, releases
-from understudy.studio import jobs, plans, released
+from understudy.studio import jobs, lots, plans, released
 from understudy.studio.drawings import account_figures
 from understudy.studio.forms import FieldError
 from understudy.studio.frame import Audience, Equivalent, dataset_of, go, page, plain_fault, root_of, say
@@ -105,6 +105,7 @@ def pay(request: Request, dataset: str) -> Response:
         return go(f"/d/{own.name}/job/{nonce}")
     if running is not None:
         raise ParameterError(words["one_at_a_time"])
+    lots.refuse_while_drawing(own)
     if plan is None or nonce != number:
         raise ParameterError(words["changed"])
     if form.get("confirm") != own.name:
