@@ -7,6 +7,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# a machine at load 20 took more than the usual 200 ms for an example; how long things take, benchmarks say
+settings.register_profile("unhurried", parent=settings(), deadline=None)
+settings.load_profile("unhurried")
 
 _TOOLS = {
     "browser": ("chromium", "chromium"),

@@ -7,6 +7,7 @@ import datetime as dt
 import itertools
 import math
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -153,6 +154,15 @@ def test_every_engine_gives_the_counts_of_the_reference(engine: str, kind: str, 
     for clique, found in zip(CLIQUES, opened(source.count(CLIQUES)), strict=True):
         columns = [codes[BOOK.position(name)].tolist() for name in clique]
         assert found == Counter(zip(*columns, strict=True)), clique
+
+
+@pytest.mark.parametrize("engine", EVERY)
+def test_a_table_without_rows_has_counts_of_zero(engine: str, open_with: Any) -> None:
+    """Of one column too: its sum over no rows came from PostgreSQL as an empty line, which was taken for no answer."""
+    empty = TABLES["typed"].slice(0, 0)
+    for names in (("age",), BOOK.names):
+        book = Codebook(columns=tuple(BOOK.column(name) for name in names))
+        assert opened(open_with(engine, empty, book).count([names])) == [Counter()]
 
 
 @pytest.mark.parametrize("engine", EVERY)
@@ -327,6 +337,17 @@ def test_survey_weights_are_added_up_alike(engine, put_with, place):
     assert found == memory and len(set(found["count"])) > 1
     there, here = us.open(what, SURVEY, table=name, **stay), us.open(rows, SURVEY)
     assert opened(there.count([("sex", "w")])) == opened(here.count([("sex", "w")]))
+
+
+def test_numbers_of_types_that_ibis_does_not_know_are_read_off_their_texts(tmp_path):
+    """They were taken for values outside the codebook. Of PostgreSQL see its domains; MariaDB has no such numbers."""
+    import duckdb
+
+    with duckdb.connect(str(tmp_path / "t.duckdb")) as connection:
+        connection.execute("CREATE TABLE t AS SELECT a::UHUGEINT AS age, a::BIGNUM AS big FROM range(10, 30) r(a)")
+    book = Codebook(columns=tuple(replace(BOOK.column("age"), name=name) for name in ("age", "big")))
+    source = us.open(str(tmp_path / "t.duckdb"), book, local_bytes=0)
+    assert opened(source.count([("age",), ("big",)])) == [Counter({(0,): 8, (1,): 12})] * 2
 
 
 @pytest.mark.parametrize("engine", cases(structs=True))

@@ -4,6 +4,8 @@ import datetime as dt
 import json
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
 import pyarrow as pa
 import pytest
@@ -14,7 +16,7 @@ from tests.engines.statement_logs import heard, ours_in, sends_rows
 from tests.engines.test_engines import BOOK, CLIQUES, typed_table
 from tests.engines.test_linked_engines import count_linked
 from tests.unit.linked_hospital import tables
-from understudy.codebook import Categorical, Dates, Grain, Integer
+from understudy.codebook import Categorical, Continuous, Dates, Grain, Integer
 from understudy.errors import DataError
 from understudy.privacy.guarantees import Neighbours
 from understudy.sources.check import check_table
@@ -205,6 +207,47 @@ def test_types_that_only_postgres_has(postgres: Postgres) -> None:
     days = us.Codebook(columns=(BOOK.column("seen"),))
     # a moment in time is the day that it is in Greenwich, whatever the server's zone
     assert us.open(postgres.address("odd"), days).count([("seen",)])[0].open().to_grid()[1] == 2
+
+
+@pytest.mark.parametrize("what", ['Dom."a.in"', "Dom.seen"])
+def test_domains_are_the_types_that_they_rest_on(postgres: Postgres, what: str) -> None:
+    """A column of a domain was of no known type: its numbers and days were all taken for values that do not fit."""
+    postgres.run(
+        "DROP SCHEMA IF EXISTS dom CASCADE",
+        "CREATE SCHEMA dom",
+        "CREATE DOMAIN dom.years AS integer CHECK (value >= 0)",
+        'CREATE DOMAIN dom."of ""adults" AS dom.years CHECK (value >= 18)',
+        "CREATE DOMAIN dom.price AS numeric(8, 2)",
+        "CREATE DOMAIN dom.real AS double precision",
+        "CREATE DOMAIN dom.day AS date",
+        "CREATE DOMAIN dom.moment AS timestamptz",
+        "CREATE DOMAIN dom.code AS char(4)",
+        'CREATE TABLE dom."a.in" (age dom.years, adult dom."of ""adults", price dom.price, bmi dom.real, day dom.day,'
+        " moment dom.moment, code dom.code, paid money, at pg_lsn, spare point)",
+        "SET TIME ZONE '-11:00'",
+        "INSERT INTO dom.\"a.in\" VALUES (5, 70, 2.5, 0.5, '2020-03-01', '2020-03-01 00:30+02', 'ab', '2.5', '0/0'),"
+        " (20, 20, 0.5, 'NaN', NULL, NULL, 'b', '0.5', '0/1')",
+        'INSERT INTO dom."a.in" DEFAULT VALUES',
+        'CREATE VIEW dom.seen AS SELECT * FROM dom."a.in"',
+    )
+    edges = tuple(map(Fraction, (0, 1, 18, 80)))
+    numbers = ("age", "adult", "price", "bmi", "paid")
+    words = {"code": ("ab", "b"), "price": ("2.50", "0.50"), "paid": ("2.50", "0.50"), "at": ("0/0", "0/1")}
+    days = {"start": dt.date(2020, 2, 1), "end": dt.date(2020, 3, 31)}
+    address = postgres.address(quote(what.replace("Dom", "dom")))
+
+    def counted(*columns: Any) -> list[list[int]]:
+        book = us.Codebook(columns=columns)
+        return [table.open().to_grid().tolist() for table in us.open(address, book).count([[n] for n in book.names])]
+
+    assert counted(*(Continuous(name=n, edges=edges, precision=2, missing="NA") for n in numbers)) == [
+        [0, 1, 1, 1], [0, 0, 2, 1], [1, 1, 0, 1], [1, 0, 0, 2], [1, 1, 0, 1],
+    ]  # fmt: skip
+    assert counted(*(Categorical(name=n, levels=levels, missing="NA") for n, levels in words.items())) == [[1] * 3] * 4
+    # a moment is the day that it is in Greenwich
+    assert counted(*(Dates(name=n, grain=Grain.MONTH, missing="NA", **days) for n in ("day", "moment"))) == [
+        [0, 1, 2], [1, 0, 2],
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", ["date", "timestamp", "timestamptz"])

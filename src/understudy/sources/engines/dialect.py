@@ -85,7 +85,9 @@ class Dialect:
         return connection.sql(connection.compile(table), schema=table.schema())
 
     def present(self, value: Any) -> Any:
-        """The value, null where nothing was recorded, which NaN means too."""
+        """The value, null where nothing was recorded, which NaN means too; its text where no type is known."""
+        if value.type().is_unknown():
+            return value.cast("string")
         if value.type().is_floating():
             return value.isnan().ifelse(ibis.null(value.type()), value)
         return value

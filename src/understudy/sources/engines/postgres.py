@@ -27,6 +27,18 @@ from understudy.sources.engines.kind import Address, Engine, Found, schema_and_t
 
 _CONNECT_SECONDS = 10
 _ONE_STATE = "BEGIN ISOLATION LEVEL REPEATABLE READ"
+_BELOW_DOMAINS = """
+WITH RECURSIVE below(name, kind, type, next, modifier) AS (
+    SELECT a.attname, t.oid, t.typtype, t.typbasetype, t.typtypmod
+    FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
+    JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
+    WHERE c.relname = %(table)s AND a.attnum > 0 AND NOT a.attisdropped AND t.typtype = 'd'
+    AND CASE WHEN %(schema)s::text IS NULL THEN pg_catalog.pg_table_is_visible(c.oid) ELSE n.nspname = %(schema)s END
+    UNION ALL SELECT below.name, t.oid, t.typtype, t.typbasetype, coalesce(nullif(t.typtypmod, -1), below.modifier)
+    FROM below JOIN pg_catalog.pg_type t ON t.oid = below.next WHERE below.type = 'd'
+) SELECT name, pg_catalog.format_type(kind, modifier) FROM below WHERE type <> 'd'
+"""
+"""What columns hold whose type is a domain: a name of their own for a type and what its values must keep to."""
 
 
 @ibis.udf.scalar.builtin  # type: ignore[untyped-decorator]
@@ -62,10 +74,10 @@ class _PostgresDialect(GuardedDialect):
         return convert_to(text, "UTF8")
 
     def present(self, value: Any) -> Any:
-        """Decimals know NaN too; enumerations pass for texts but cannot be compared with one."""
+        """Decimals know NaN, and money passes for one; enumerations pass for texts but cannot be compared with one."""
         kind = value.type()
         if kind.is_decimal():
-            return value.nullif(ibis.literal("NaN").cast(kind))
+            return operations.Cast(value, to=kinds.decimal).to_expr().nullif(ibis.literal("NaN").cast("decimal"))
         if kind.is_string():
             return operations.Cast(value, to=kinds.string).to_expr()  # `cast` would see nothing to do
         return super().present(value)
@@ -142,6 +154,7 @@ class PostgresBench(Bench):
         return csv.read_csv(
             gathered,
             read_options=csv.ReadOptions(column_names=list(names)),
+            parse_options=csv.ParseOptions(ignore_empty_lines=False),  # the sum of no rows, which is null
             convert_options=csv.ConvertOptions(column_types=whole),
         )
 
@@ -300,7 +313,24 @@ class _Postgres(Engine):
                     f"there is no table {where.options['table']!r} in PostgreSQL database {where.database!r}, or you "
                     "may not see it; check the name (SCHEMA.TABLE, case counts) and your rights."
                 ) from None
-        return Found(connection, opened, where.label)
+        return Found(connection, _below_domains(connection, opened, schema, name), where.label)
+
+
+def _below_domains(connection: Any, opened: Any, schema: str | None, name: str) -> Any:
+    """The table, its domains taken for the types that they rest on: the server treats their values so."""
+    from ibis.backends.sql.datatypes import PostgresType
+
+    known = opened.schema()
+    if not any(kind.is_unknown() for kind in known.types):
+        return opened
+    named = {"table": name, "schema": schema}
+    resting = {
+        column: PostgresType.from_string(spelled)
+        for column, spelled in connection.con.execute(_BELOW_DOMAINS, named).fetchall()
+        if column in known and known[column].is_unknown()
+    }
+    whole = ibis.schema({**dict(known.items()), **resting})
+    return opened.op().copy(schema=whole).to_expr()
 
 
 ENGINE = _Postgres()
