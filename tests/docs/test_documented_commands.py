@@ -2,6 +2,8 @@
 
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -145,3 +147,32 @@ def test_commands_of_a_page(page, run, tmp_path):
                 Path(output).write_text(said, encoding="utf-8")
         for line in shown_after(block):
             assert " ".join(line.split()) in " ".join(heard.split()), f"{block.place}: {line!r} is not said\n{heard}"
+
+
+def test_each_line_of_what_no_other_tool_has_is_shown_by_its_commands(run, tmp_path):
+    """From the README alone, in a folder of its own; what answers until it is stopped is only begun."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8").partition("\n## What no other tool has\n")[2]
+    before, *lines = text.partition("\n## ")[0].replace("| --- | --- |\n", "").split("\n| ")
+    (first,) = re.findall(r"`([^`]+)`", before)
+    assert run(shlex.split(first))[0] == 0
+    table = [line.split(" | ") for line in lines[1:]]
+    assert len(table) == 12
+    for what, shown in table:
+        spans = [span for span in re.findall(r"`([^`]+)`", shown) if not (ROOT / span).is_dir()]
+        assert spans, f"nothing shows: {what}"
+        for words in map(shlex.split, spans):
+            if words[0] == "echo":
+                (tmp_path / words[3]).write_text(words[1] + "\n", encoding="utf-8")
+            elif words[0] != "understudy":
+                check_elsewhere(words, what)
+            elif words[1] == "studio":
+                group: Any = typer.main.get_command(app)
+                group.commands["studio"].make_context("studio", words[2:])
+            elif words[1] == "mcp":  # nobody speaks to it, so it ends when it has begun
+                begun = [sys.executable, "-m", *words]
+                subprocess.run(begun, cwd=tmp_path, stdin=subprocess.DEVNULL, timeout=300, check=True)
+            else:
+                code, said, complaint = run(words)
+                assert code == 0, f"{what}: {shlex.join(words)} ended with {code}\n{complaint or said}"
+                if words[-1] == "unpaid":
+                    assert "no formal privacy guarantee" in said and "drafted from the data" in said

@@ -1,5 +1,6 @@
 """Gaussian measurements: the price of a fixed number of units, by exact sums on small cases."""
 
+import itertools
 import math
 from fractions import Fraction
 
@@ -8,6 +9,7 @@ import pytest
 from scipy.signal import fftconvolve
 
 from understudy.errors import ParameterError, RefusalError
+from understudy.mechanisms import gaussian_measurements
 from understudy.mechanisms.discrete_gaussian import SPREAD, gaussian_delta, smooth_delta
 from understudy.mechanisms.gaussian_measurements import (
     GaussianMeasurements,
@@ -78,29 +80,39 @@ def test_scores_measured_together_cost_as_much_as_one_by_one():
         assert meter.left == units % 6
 
 
-def test_dependence_changes_by_at_most_one():
-    """Exhaustively, for every record added to a small table and every whole comparison table of it."""
-    rng_free = [(a, b, c, d) for a in range(3) for b in range(3) for c in range(3) for d in range(3)]
-    for counts in rng_free:
-        for expected in rng_free[::7]:
-            before = sum(abs(x - y) for x, y in zip(counts, expected, strict=True))
-            for cell in range(4):
-                more = [x + (k == cell) for k, x in enumerate(counts)]
-                after = sum(abs(x - y) for x, y in zip(more, expected, strict=True))
-                assert abs(after - before) == 1
+def undisturbed(monkeypatch) -> list[list[int]]:
+    """Take the noise away; the list receives the whole numbers that it would have been added to."""
+    seen: list[list[int]] = []
+
+    def same(exact, *, variance, stream):
+        seen.append(exact[0].tolist())
+        return exact
+
+    monkeypatch.setattr(gaussian_measurements, "discrete_gaussian", same)
+    return seen
 
 
-def test_half_the_dependence_changes_by_at_most_one_when_a_record_is_replaced():
-    cells = [(a, b, c) for a in range(3) for b in range(3) for c in range(3)]
-    for counts in cells:
-        for expected in cells:
-            before = sum(abs(x - y) for x, y in zip(counts, expected, strict=True)) // 2
-            for leaves in range(3):
-                for enters in range(3):
-                    if counts[leaves]:
-                        moved = [x - (k == leaves) + (k == enters) for k, x in enumerate(counts)]
-                        after = sum(abs(x - y) for x, y in zip(moved, expected, strict=True)) // 2
-                        assert abs(after - before) <= 1
+@pytest.mark.parametrize("relation", [AR, RO])
+def test_dependence_changes_by_at_most_one(relation, monkeypatch):
+    """Exhaustively: every small table, every neighbour of it, and every small table that it is compared with."""
+    seen, cells, most = undisturbed(monkeypatch), range(4), 0
+    tables = np.array(list(itertools.product(range(3), repeat=len(cells))))
+    unit = np.eye(len(cells), dtype=np.int64)
+    steps = unit if relation is AR else (unit[:, None] - unit[None]).reshape(-1, len(cells))
+    event = GaussianMeasurements(variance=Fraction(4), units=len(tables), delta=1e-6, neighbours=relation)
+    expected = [values.reshape(2, 2) for values in tables]
+
+    def distances(counts):
+        secret = Secret(CountTable.dense(("a", "b"), counts.reshape(2, 2)))
+        Meter(event, Stream.seeded(1)).dependences([secret] * len(tables), expected, copies=1)
+        return np.array(seen.pop())
+
+    for counts in tables:
+        here = distances(counts)
+        for step in steps:
+            if (counts + step >= 0).all():
+                most = max(most, np.abs(distances(counts + step) - here).max())
+    assert most == 1, "attained, and never more"
 
 
 def test_a_table_costs_two_units_when_records_are_replaced():

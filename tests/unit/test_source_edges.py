@@ -26,6 +26,7 @@ from understudy.sources import open_source
 from understudy.sources.check import check_table
 from understudy.sources.documents.variables import number_in
 from understudy.sources.engines.sqlite import _Reader
+from understudy.sources.files import database_of
 from understudy.sources.inputs import find_provenance
 from understudy.sources.linked import linked_provenance
 from understudy.sources.review import Looked, dangers
@@ -224,6 +225,24 @@ def test_a_database_file_may_have_quotes_in_its_name(tmp_path):
         connection.execute("CREATE TABLE t AS SELECT 1 AS a")
     assert _counted(str(path), _levels()) == {0: 1}
     assert _counted(f"duckdb:///{path}?table=t", _levels()) == {0: 1}
+
+
+def test_a_database_file_of_this_folder_is_found_by_three_slashes_too(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with duckdb.connect("t.duckdb") as connection:
+        connection.execute("CREATE TABLE t AS SELECT 1 AS a")
+    with contextlib.closing(sqlite3.connect("t.sqlite")) as client, client:
+        client.execute("CREATE TABLE t AS SELECT 1 AS a")
+    for kind in ("duckdb", "sqlite"):
+        for address in (f"{kind}:///t.{kind}?table=t", f"{kind}://t.{kind}?table=t"):
+            assert _counted(address, _levels()) == {0: 1}
+            assert database_of(address) == (tmp_path / f"t.{kind}", "t"), "one file, however it is spelled"
+        with pytest.raises(DataError, match=f"'/gone.{kind}'"):
+            _counted(f"{kind}:///gone.{kind}?table=t", _levels())
+    (tmp_path / "inner" / tmp_path.relative_to("/")).mkdir(parents=True)
+    monkeypatch.chdir("inner")
+    (tmp_path / "inner" / tmp_path.relative_to("/") / "t.duckdb").touch()
+    assert database_of(f"duckdb://{tmp_path}/t.duckdb") == (tmp_path / "t.duckdb", None), "what is absolute stays so"
 
 
 def test_sqlite_has_whole_numbers_that_no_float_spells_beside_fractions(tmp_path):

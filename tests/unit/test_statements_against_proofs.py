@@ -61,7 +61,9 @@ def test_a_statement_names_relation_price_and_what_is_public(name, relation, boo
 def test_every_priced_line_is_proved_under_its_relation(name, relation, book):
     """A proof that is silent about a relation proves nothing under it."""
     word = {Neighbours.ADD_REMOVE: "add-remove", Neighbours.REPLACE: "replace-one"}[relation]
-    for entry in make_recipe(name, **EXAMPLES[name], neighbours=relation).quote(book, ROWS).ledger:
+    ledger = list(make_recipe(name, **EXAMPLES[name], neighbours=relation).quote(book, ROWS).ledger)
+    assert ledger
+    for entry in ledger:
         assert entry.guarantee.neighbours is relation
         said = section(entry.event.proof, "Neighbours") + section(entry.event.proof, "Claim")
         assert word in said, entry.event.proof

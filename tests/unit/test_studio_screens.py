@@ -18,6 +18,7 @@ from understudy.codebook import Codebook
 from understudy.errors import ParameterError
 from understudy.facade.book_edits import edit_column, remove_rule, set_person
 from understudy.facade.codebooks import load_codebook
+from understudy.facade.peeks import first_rows
 from understudy.studio.books import lines_of, progress_of
 from understudy.studio.guard import Form
 from understudy.studio.looking import look
@@ -362,7 +363,7 @@ def test_a_database_below_the_root(tmp_path):
     assert look(own, "rows") and find_look(own, "rows").seen["tables"][0]["rows"] == [["F", "3"]]
 
 
-def test_an_sqlite_file_by_its_address(tmp_path):
+def test_an_sqlite_file_by_its_address(tmp_path, monkeypatch):
     import sqlite3
     from contextlib import closing
 
@@ -376,6 +377,9 @@ def test_an_sqlite_file_by_its_address(tmp_path):
     assert own.declared["data"] == "sqlite:///../study.db"
     assert find_look(own, "rows").seen["tables"][0]["rows"] == [["F", "3"]] and not find_look(own, "rows").is_stale
     assert look(own, "rows") and key_of(own, "rows") != key_of(own.declare(data="sqlite:///../other.db"), "rows")
+    own.declare(data="sqlite:///../study.db")
+    monkeypatch.chdir(tmp_path)  # where the lines are run that screens show
+    assert first_rows(own.root.spelled(own.data), table="visits").rows == (("F", "3"),)
 
 
 def test_commands_on_a_screen_are_safe_to_copy(tmp_path):

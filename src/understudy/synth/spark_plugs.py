@@ -61,7 +61,7 @@ def draw_where_it_lies(
     details: Details,
     report_rows: Callable[[int], None],
 ) -> None:
-    """All files of the release; those that an earlier run finished are kept only if its parts are still there.
+    """All files of the release; those that an earlier run finished are kept.
 
     The tables of details are released, so that they may come to the driver; they are broadcast to whoever writes rows.
     """

@@ -1,5 +1,6 @@
 """What engines have in common whose databases are files that are read in our own process."""
 
+import os
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -28,8 +29,16 @@ class FileEngine(Engine):
     """Its addresses are ``NAME:///folder/file``, which is absolute, or ``NAME://file``, as elsewhere."""
 
     def address(self, parts: SplitResult, options: Mapping[str, str]) -> Address:
-        """Path and table."""
-        return self.at(parts.netloc + parts.path, options.get("table"))
+        """Path and table.
+
+        Other programs, and people, read ``NAME:///file`` as a file of this folder. Where the root of the system has no
+        such file and this folder has one, it is that.
+        """
+        path = parts.netloc + parts.path
+        beside = path.removeprefix("/")
+        if not os.path.exists(path) and os.path.exists(beside):  # noqa: PTH110 (never raises)
+            path = beside
+        return self.at(path, options.get("table"))
 
     def at(self, path: str, table: str | None) -> Address:
         """A file by its path."""

@@ -241,7 +241,7 @@ def is_spark(what: Any) -> bool:
 def spark_files(what: Any, table: str | None) -> list[str]:
     """Where the files lie that a data frame, or what a session calls ``table``, is read from; no row is read.
 
-    None where Spark cannot tell: of a table without files, or of rows that it keeps in memory.
+    There are none where Spark cannot tell: of a table without files, or of rows that it keeps in memory.
     """
     if table is not None and _is_path(table):
         return [table]
