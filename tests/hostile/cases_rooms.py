@@ -1,5 +1,6 @@
 """The rooms beside synthesis: `evaluate`, `rumap`, `anonymize`, `reconstruct`, `commute`, `train`, `serve`, `keys`."""
 
+import os
 from pathlib import Path
 
 from hostile_cases import MISTAKE, REFUSED, Case, cases
@@ -91,6 +92,9 @@ ANONYMIZED = cases(
     ("k missing", "@data|-c|@book", MISTAKE, ("--k",)),
     ("suppression 2", "@data|-c|@book|--k|5|--suppression|2", MISTAKE, ("suppression", "2")),
     ("quasi unknown", "@data|-c|@book|--k|5|--quasi|nobody", MISTAKE, ("nobody",)),
+    ("output is a folder", "@data|-c|@book|--k|5|-o|out", MISTAKE, ("'out'", "it is a folder"), {"out": _folder}),
+    ("output nowhere", "@data|-c|@book|--k|5|-o|no/such/out", MISTAKE, ("no/such/out", "No such")),
+    ("output is a pipe", "@data|-c|@book|--k|5|-o|out", MISTAKE, ("'out'", "a named pipe"), {"out": os.mkfifo}),
 ) + cases(
     "anonymize verify",
     ("missing", "gone", MISTAKE, ("'gone'",)),
