@@ -18,6 +18,8 @@ EVALUATED = cases(
     ("output is a letter", _E, MISTAKE, ("'out.html'", "not an earlier"), {"out.html": b"dear"}),
     ("output is a folder", _E, MISTAKE, ("'out.html'", "folder"), {"out.html": _folder}),
     ("output nowhere", _E.replace("out.html", "no/such/out.html"), MISTAKE, ("no/such",)),
+    ("the worksheet is a link to nothing", f"{_E}|--worksheet|w.md", MISTAKE, ("'w.md'", "exists already"),
+     {"w.md": lambda path: path.symlink_to("nowhere")}),
     ("target unknown", f"{_E}|--target|nobody", MISTAKE, ("'nobody'", "sex")),
     ("given unknown", f"{_E}|--given|nobody", MISTAKE, ("'nobody'",)),
     ("risk unknown", f"{_E}|--risk|total", MISTAKE, ("'total'", "quick")),
