@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import re
+import signal
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -431,6 +432,52 @@ def test_a_damaged_file_is_told_in_a_sentence(root, name, content):
     assert shelf.status_code == 200 and other.title in shelf.text, "one data set costs no other"
     for screen in SCREENS:
         assert visitor.get(f"/d/t/{screen}").status_code < 500, screen
+
+
+PIPES = (
+    *(name for name in STRANGE if name.count("/") < 2 or JOB in name), "releases/1/manifest.json",
+    "releases/1/passport.json", "releases/1/signature.json", "releases/1/index.html", "reports/1.html",
+    ".looks/columns.running", *(f"{JOB}/{name}" for name in ("progress.jsonl", "lock", "pid", "charge")),
+    "../studio.toml", "../t.csv",
+)  # fmt: skip
+"""Files that a screen may read; each is told apart from a pipe before it is opened."""
+
+
+@pytest.mark.parametrize("name", dict.fromkeys(PIPES))
+def test_no_screen_waits_for_a_pipe(root, name):
+    """A folder that somebody else has filled must not hold up the studio for ever."""
+    own = with_dataset(root)
+    own.codebook.write_text('format = 1\n[[columns]]\nname = "sex"\nkind = "categorical"\nlevels = ["F", "M"]\n')
+    if JOB in name:
+        folder = root / jobs.FOLDER / ("a" * 32)
+        folder.mkdir(parents=True)
+        (folder / "request.json").write_text('{"about": "t", "kind": "synthesize", "arguments": {"account": "x"}}')
+    if name.startswith("releases"):
+        own.path("releases", "1").mkdir(parents=True)
+        (own.folder / "releases/1/manifest.json").write_text("{}")
+        line = {"format": 2, "release": "1", "content": "sha256:0", "person": "A", "when": "2026-01-01"}
+        own.path("approvals.jsonl").write_text(json.dumps(line) + "\n")
+    place = (own.folder / name).resolve()
+    place.parent.mkdir(exist_ok=True, parents=True)
+    place.unlink(missing_ok=True)
+    os.mkfifo(place)
+    waited = []
+
+    def let_go(_number, _frame):
+        waited.append(name)
+        signal.alarm(1)  # there may be several who wait
+        os.close(os.open(place, os.O_RDWR | os.O_NONBLOCK))
+
+    before = signal.signal(signal.SIGALRM, let_go)
+    signal.alarm(60)
+    try:
+        visitor = Visitor(root)
+        statuses = {screen: visitor.get(f"/d/t/{screen}").status_code for screen in SCREENS}
+        assert visitor.get("/").status_code < 500
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+    assert not waited and max(statuses.values()) < 500, (waited, statuses)
 
 
 def test_a_codebook_of_many_megabytes_is_refused(root):

@@ -12,11 +12,13 @@ Mutation = Callable[[bytes, random.Random], bytes]
 VALUES = (
     None, True, False, 0, -1, 1, 2, 3, 99, 2**31, 10**30, 0.5, -0.0, 1e308, "", "x", "1/0", "1e999", "é\u202e\x1b[31m",
     "sha256:00", "other", [], [[]], {}, {"": ""}, [None], ["a", "a"], {"format": 99}, [1, "a", None], "a" * 2000,
+    float("inf"), float("nan"), -10**400, 5e-324, "\ud800", "a\x00b", "../../x", "/dev/zero", "-1/3",
 )  # fmt: skip
 WORDS = (
     "0", "-1", "1", "99", "1e400", "inf", "nan", "true", '""', '"x"', "[]", "{}", "[[]]", "[1, 2]", '["a", "a"]',
     '"2020-02-30"', "2020-01-01", "1979-05-27T07:32:00Z", "07:32:00", "{a = 1}", '["x"', '"""', "0x10", '"\\u001b[2J"',
     "1_000", "9" * 400, "1." + "0" * 400 + "1", "[" * 200, '"1/0"', "{ of = 1 }", "[[1, 2], [3]]", "[true, 1, 'a']",
+    "5e-324", "-inf", '"a\\u0000b"', '"../../x"', '"/dev/zero"', '"-1/3"', "1e308", "9999-12-31",
 )  # fmt: skip
 
 
@@ -109,7 +111,7 @@ def of_json(content: bytes, rng: random.Random) -> bytes:
     changed = json.dumps(change(json.loads(content), rng), ensure_ascii=rng.random() < 0.5)
     if rng.random() < 0.03:
         changed = "[" * 100_000 + changed
-    return changed.encode()
+    return changed.encode("utf-8", "surrogatepass")
 
 
 def of_zip(content: bytes, rng: random.Random) -> bytes:

@@ -320,8 +320,8 @@ def _rechecked(content: bytes, rng: random.Random) -> bytes:
     if isinstance(document, dict):
         kept = {key: value for key, value in document.items() if key != "checksum"}
         text = json.dumps(kept, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-        document["checksum"] = "sha256:" + hashlib.sha256(text.encode()).hexdigest()
-    return json.dumps(document, ensure_ascii=False).encode()
+        document["checksum"] = "sha256:" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return json.dumps(document, ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
 def _tables(place: Path) -> list[Target]:

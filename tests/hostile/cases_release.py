@@ -1,5 +1,6 @@
 """Codebooks, prices, releases: `codebook`, `quote`, `synth`, `draw`, `impute`, `verify`, `account`, `demo`, `audit`."""
 
+import os
 from pathlib import Path
 
 from hostile_cases import MISTAKE, REFUSED, Case, cases
@@ -284,6 +285,10 @@ DRAWN = cases(
     ("no output", "", MISTAKE, ("--out",)),
     ("output exists", "-o|out", MISTAKE, ("'out'", "exists already"), {"out": _folder}),
     ("output nowhere", "-o|no/such/out", MISTAKE, ("no/such", "make it first")),
+    ("the place of its picture is a pipe", "-o|out", MISTAKE, ("out-picture.svg", "a named pipe"),
+     {"out-picture.svg": os.mkfifo}),
+    ("the place of its report is a letter", "-o|out", MISTAKE, ("out-report.html", "not an earlier report"),
+     {"out-report.html": b"dear"}),
 ) + cases(
     "methods",
     ("an argument", "laplace", MISTAKE, ("laplace",)),

@@ -1,5 +1,6 @@
 """The rooms beside synthesis: `evaluate`, `rumap`, `anonymize`, `reconstruct`, `commute`, `train`, `serve`, `keys`."""
 
+import os
 from pathlib import Path
 
 from hostile_cases import MISTAKE, REFUSED, Case, cases
@@ -17,6 +18,8 @@ EVALUATED = cases(
     ("output is a letter", _E, MISTAKE, ("'out.html'", "not an earlier"), {"out.html": b"dear"}),
     ("output is a folder", _E, MISTAKE, ("'out.html'", "folder"), {"out.html": _folder}),
     ("output nowhere", _E.replace("out.html", "no/such/out.html"), MISTAKE, ("no/such",)),
+    ("the worksheet is a link to nothing", f"{_E}|--worksheet|w.md", MISTAKE, ("'w.md'", "exists already"),
+     {"w.md": lambda path: path.symlink_to("nowhere")}),
     ("target unknown", f"{_E}|--target|nobody", MISTAKE, ("'nobody'", "sex")),
     ("given unknown", f"{_E}|--given|nobody", MISTAKE, ("'nobody'",)),
     ("risk unknown", f"{_E}|--risk|total", MISTAKE, ("'total'", "quick")),
@@ -91,6 +94,9 @@ ANONYMIZED = cases(
     ("k missing", "@data|-c|@book", MISTAKE, ("--k",)),
     ("suppression 2", "@data|-c|@book|--k|5|--suppression|2", MISTAKE, ("suppression", "2")),
     ("quasi unknown", "@data|-c|@book|--k|5|--quasi|nobody", MISTAKE, ("nobody",)),
+    ("output is a folder", "@data|-c|@book|--k|5|-o|out", MISTAKE, ("'out'", "it is a folder"), {"out": _folder}),
+    ("output nowhere", "@data|-c|@book|--k|5|-o|no/such/out", MISTAKE, ("no/such/out", "No such")),
+    ("output is a pipe", "@data|-c|@book|--k|5|-o|out", MISTAKE, ("'out'", "a named pipe"), {"out": os.mkfifo}),
 ) + cases(
     "anonymize verify",
     ("missing", "gone", MISTAKE, ("'gone'",)),

@@ -68,7 +68,7 @@ WP216 = (
 def check_worksheet_target(path: Path) -> None:
     """Find out before anything is computed whether it can be written; one that was filled in is never replaced."""
     parent = path.absolute().parent
-    if path.exists():
+    if path.exists() or path.is_symlink():  # a link that leads nowhere too
         raise ReleaseError(
             f"{str(path)!r} exists already, and a worksheet may hold judgements; choose another name or remove it."
         )
@@ -84,7 +84,10 @@ def check_worksheet_target(path: Path) -> None:
 def write_worksheet(path: Path, findings: Findings) -> None:
     """A Markdown file that only its owner may read."""
     check_worksheet_target(path)
-    write_file(path, worksheet(findings), Access.OWNER, new=True)
+    try:
+        write_file(path, worksheet(findings), Access.OWNER, new=True)
+    except OSError as reason:
+        raise ReleaseError(f"the worksheet {str(path)!r} cannot be written ({reason.strerror}).") from None
 
 
 def worksheet(findings: Findings) -> str:

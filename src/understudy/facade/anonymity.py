@@ -170,9 +170,9 @@ def weigh_anonymity(
     from understudy.anonymize.recipe import Recipe
     from understudy.anonymize.report.alternatives import weigh
     from understudy.codec import to_plain
-    from understudy.files import Access, write_file
     from understudy.parameters import Whole, options_of
     from understudy.privacy.account import remember_look
+    from understudy.release.folders import check_replaced, replace_file
 
     Whole(least=2, tried=5).check("k", k)
     ways: list[dict[str, Any]] = []
@@ -180,12 +180,14 @@ def weigh_anonymity(
         ways += [{"k": demand, "suppression": suppression}, {"k": demand, "mondrian": True}]
     asked = {json.dumps(way): _recipe(None, way) for way in ways}
     names = None if quasi is None else options_of(Recipe)["quasi"].rule.read("quasi", quasi)
+    if out is not None:
+        check_replaced(Path(out), what="the file of figures")
     remember_look(account, "candidates for an anonymised table")
     weighed = weigh(_cells(data, book, unknown, table, report), asked, names)
     if out is not None:
         figures = [{**way, **to_plain(one)} for way, one in zip(ways, weighed, strict=True)]
         text = json.dumps({"quasi": names, "candidates": figures}, ensure_ascii=False)
-        write_file(Path(out), text, Access.OWNER)
+        replace_file(Path(out), text, what="the file of figures")
     return {tuple(way.items()): one for way, one in zip(ways, weighed, strict=True)}
 
 

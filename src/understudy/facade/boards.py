@@ -22,12 +22,14 @@ def save_board(path: str | Path, limits: dict[str, Any], *, by: str, on: dt.date
     import tomlkit
 
     from understudy.evaluate import board
-    from understudy.files import scratch_beside, write_file
+    from understudy.files import scratch_beside
+    from understudy.release.folders import check_replaced, replace_file
 
     target = Path(path)
     decided = {**limits, "decided_by": by, "decided_on": (on or dt.datetime.now(dt.UTC).date()).isoformat()}
     text = tomlkit.dumps({name: value for name, value in decided.items() if value is not None})
-    half = write_file(scratch_beside(target), text)
+    check_replaced(target, what="the limits")
+    half = replace_file(scratch_beside(target), text, what="the limits")
     try:
         read = board.read_board(half)
         half.replace(target)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,22 +65,26 @@ def demo(out: str | Path, *, report: Report | None = None) -> DemoResult:
     from understudy import datasets
     from understudy.evaluate.picture import marginal_picture
     from understudy.evaluate.utility.distances import compare
-    from understudy.files import Access, write_file
-    from understudy.release.folders import check_target
+    from understudy.files import Access
+    from understudy.pages.write import check_page_target
+    from understudy.release.folders import check_replaced, check_target, replace_file
     from understudy.sources import open_source
     from understudy.synth import BayesianBootstrap, Marginals
 
     folder = Path(out)
     check_target(folder)
+    picture = folder.with_name(folder.name + "-picture.svg")
+    check_replaced(picture, what="the picture")
+    with suppress(MissingExtraError):  # told at the end, with everything else made
+        check_page_target(_report_of(folder))
     book = datasets.discharges_codebook()
     source = open_source(datasets.discharges(rows=DEMO_DATA_ROWS, seed=2011), book)
     release = Marginals(epsilon=1.0, delta=1e-6).fit(source, report=report).sample(DEMO_ROWS)
     independent = BayesianBootstrap().fit(source).sample(DEMO_ROWS)
     made = open_source(release.table, book)
     release.save(folder, formats=("csv",))
-    picture = folder.with_name(folder.name + "-picture.svg")
     drawn = marginal_picture(source, made, columns=_DEMO_COLUMNS, real_label="confidential (simulated)")
-    write_file(picture, drawn, Access.EVERYBODY)
+    replace_file(picture, drawn, what="the picture", access=Access.EVERYBODY)
     files = [*sorted(folder.iterdir()), picture]
     left_out = ""
     try:
@@ -96,16 +101,19 @@ def demo(out: str | Path, *, report: Report | None = None) -> DemoResult:
     )
 
 
+def _report_of(folder: Path) -> Path:
+    return folder.with_name(folder.name + "-report.html")
+
+
 def _write_report(folder: Path, source: Any, made: Any, report: Report | None) -> Path:
     from understudy import datasets
     from understudy.evaluate.report.gather import gather
     from understudy.evaluate.report.page import report_page
     from understudy.evaluate.report.release_facts import find_release
-    from understudy.pages.write import check_page_target, write_page
+    from understudy.pages.write import write_page
     from understudy.sources import open_source
 
-    page = folder.with_name(folder.name + "-report.html")
-    check_page_target(page)
+    page = _report_of(folder)
     others = open_source(datasets.discharges(rows=DEMO_HELD_OUT, seed=2012), source.codebook)
     _, facts = find_release(str(folder))
     findings = gather(

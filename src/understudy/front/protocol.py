@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from http import HTTPStatus
 from typing import Any
 
@@ -12,19 +13,30 @@ from understudy.front.visitors import Limits, Visit, Visitors
 
 _SLOW = "the head of the request did not arrive in time; send it again, at once."
 _UNREADABLE = "the request cannot be read as HTTP/1.1; send it again, from another client."
+_END = re.compile(rb"\n\r?\n")
+_OTHER_LINES = re.compile(rb"(?<!\r)\n|\n[ \t]")
+"""Lines that end without a carriage return, or go on in the next one: a proxy in front may see other headers."""
 
 
 class StrictConnection(h11.Connection):
-    """Refuses heads that a proxy in front might read differently (RFC 9112, section 6.1)."""
+    """Refuses heads that a proxy in front might read differently (RFC 9112, sections 2.2, 5.2 and 6.1)."""
 
     def next_event(self) -> Any:
         """The next part of the request."""
+        has_other_lines = self.their_state is h11.IDLE and self._has_other_lines()
         event = super().next_event()
         if isinstance(event, h11.Request):
+            if has_other_lines:
+                raise h11.RemoteProtocolError("a line of the head that has two readings")
             names = {name for name, _ in event.headers}
             if b"transfer-encoding" in names and (b"content-length" in names or event.http_version != b"1.1"):
                 raise h11.RemoteProtocolError("two lengths of one body")
         return event
+
+    def _has_other_lines(self) -> bool:
+        waiting, _ = self.trailing_data
+        end = _END.search(waiting)
+        return end is not None and _OTHER_LINES.search(waiting, 0, end.end()) is not None
 
 
 class GuardedProtocol(H11Protocol):  # type: ignore[misc]

@@ -1,5 +1,6 @@
 """Files and folders that appear all at once, after their charge, or not at all."""
 
+import errno
 import hashlib
 import io
 import tempfile
@@ -11,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from understudy.errors import ReleaseError
-from understudy.files import Access, make_scratch, remove_folder, settle, sync, write_file
+from understudy.files import Access, make_scratch, refuse_special, remove_folder, settle, sync, write_file
 from understudy.interrupts import interrupts_held
 
 Commit = Callable[[str], None]
@@ -105,6 +106,30 @@ def new_file(
         return write_file(path, content, access, new=True, commit=paid)
     except OSError as reason:
         raise ReleaseError(f"{what} {str(path)!r} could not be written ({reason}); nothing was left behind.") from None
+
+
+def replace_file(path: Path, content: bytes | str, *, what: str, access: Access = Access.OWNER) -> Path:
+    """Write a file over an earlier one, all or nothing."""
+    check_replaced(path, what=what)
+    try:
+        return write_file(path, content, access)
+    except OSError as reason:
+        raise _unwritten(path, what, reason) from None
+
+
+def check_replaced(path: Path, *, what: str) -> None:
+    """Find out before anything is computed whether a file can be written, over an earlier one too."""
+    try:
+        refuse_special(path)
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, "it is a folder")
+        tempfile.TemporaryFile(dir=path.absolute().parent).close()
+    except OSError as reason:
+        raise _unwritten(path, what, reason) from None
+
+
+def _unwritten(path: Path, what: str, reason: OSError) -> ReleaseError:
+    return ReleaseError(f"{what} {str(path)!r} cannot be written ({reason.strerror}); name another file.")
 
 
 def check_file(path: Path, *, what: str) -> None:

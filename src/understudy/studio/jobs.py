@@ -34,7 +34,7 @@ from typing import Any
 
 from understudy.errors import ParameterError, UnderstudyError
 from understudy.facade import releases
-from understudy.files import Access, make_folders, make_scratch, open_lock, write_file
+from understudy.files import Access, make_folders, make_scratch, open_lock, refuse_special, write_file
 from understudy.studio.texts import texts
 from understudy.studio.workspace import OutsideRootError, Root, read_json
 
@@ -114,11 +114,13 @@ class Job:
         return self.root / FOLDER / self.nonce
 
     def file(self, name: str) -> Path:
-        """One of its files, to be read; where a link leads out of the root there is no such file."""
+        """One of its files, to be read; where a link leads out of the root, or to a pipe, there is no such file."""
         try:
-            return Root(self.root.resolve()).path(FOLDER, self.nonce, name)
-        except OutsideRootError as reason:
+            place = Root(self.root.resolve()).path(FOLDER, self.nonce, name)
+            refuse_special(place)
+        except (OutsideRootError, OSError) as reason:
             raise FileNotFoundError(str(reason)) from None
+        return place
 
     @property
     def request(self) -> dict[str, Any]:

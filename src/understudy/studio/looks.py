@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from understudy.errors import ParameterError
+from understudy.files import refuse_special
 from understudy.studio.texts import texts
 from understudy.studio.workspace import Dataset, file_of, private_folder, read_json, write_private
 
@@ -80,7 +81,7 @@ def looking_for(own: Dataset) -> float:
     begun = []
     for kind in KINDS:
         with contextlib.suppress(OSError, ValueError, IndexError):
-            begun.append(int(look_file(own, kind, "running").read_text().split()[1]))
+            begun.append(int(_marker(own, kind)[1]))
     return max(0.0, time.time() - min(begun)) if begun and is_looking(own) else 0.0
 
 
@@ -141,10 +142,16 @@ def keep_look(own: Dataset, kind: str, key: str, **content: Any) -> None:
     (folder / f"{kind}.running").unlink(missing_ok=True)
 
 
+def _marker(own: Dataset, kind: str) -> list[str]:
+    place = look_file(own, kind, "running")
+    refuse_special(place)  # a pipe would be waited for
+    return place.read_text(encoding="ascii").split()
+
+
 def _pid_of(own: Dataset, kind: str) -> int | None:
     """Who is looking: None for nobody, 0 for a process that is just being started."""
     try:
-        pid, since = map(int, look_file(own, kind, "running").read_text().split())
+        pid, since = map(int, _marker(own, kind))
     except (OSError, ValueError):
         return None
     told = _is_ours(own, pid) if pid else None

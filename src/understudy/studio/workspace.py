@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from understudy.errors import ParameterError, UnderstudyError
-from understudy.files import Access, make_folders, write_file
+from understudy.files import Access, make_folders, refuse_special, write_file
 from understudy.studio.forms import FieldError
 from understudy.studio.texts import texts
 
@@ -331,6 +331,7 @@ def without_password(address: str) -> str:
 def read_toml(place: Path) -> dict[str, Any]:
     """A small file of ours; whoever broke it is told where."""
     try:
+        refuse_special(place, follow=True)  # a pipe would be waited for
         return tomllib.loads(place.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError) as reason:
         raise ParameterError(texts("workspace")["unreadable"].format(file=str(place), why=reason)) from None
@@ -339,6 +340,7 @@ def read_toml(place: Path) -> dict[str, Any]:
 def read_json(place: Path) -> dict[str, Any]:
     """What was kept in a small file of ours; empty where it is not there, or nothing that was written here."""
     try:
+        refuse_special(place, follow=True)
         kept = json.loads(place.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         return {}

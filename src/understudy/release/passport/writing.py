@@ -8,7 +8,7 @@ from typing import Any
 
 from understudy.codebook import Codebook, LinkedCodebook, Publication
 from understudy.errors import ReleaseError, UnderstudyError
-from understudy.files import Access
+from understudy.files import Access, refuse_special
 from understudy.release.folders import check_file, digest_of, digest_of_bytes, new_file
 from understudy.release.passport.description import Description, describe_release, linked_tables, one_table
 from understudy.release.passport.formats import ALL, chosen
@@ -79,6 +79,7 @@ def write_passport(
 def listed_files(place: Path) -> set[str]:
     """The names that a passport in a folder lists; none where there is none or it cannot be read."""
     try:
+        refuse_special(place / PASSPORT, follow=True)  # others may have filled the folder: a pipe would be waited for
         names = json.loads((place / PASSPORT).read_text(encoding="utf-8"))["files"]
         return {PASSPORT, *(form.file for form in ALL if form.file in names)}
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
