@@ -57,11 +57,9 @@ def smallest_alpha(price: Callable[[Fraction], float], target: float) -> Fractio
 
     It is the last upper end of a bisection, and stays so digit by digit: manifests state it, ``verify`` computes it
     again, and an account knows an interrupted charge by it. A price of many columns takes tens of milliseconds, and a
-    screen asks for one at every move of its slider: so Brent's method goes first, and the bisection asks no price where
+    screen asks for one at every move of its slider: so secants go first, and the bisection asks no price where
     those that are known tell enough. That is half of its prices.
     """
-    from scipy.optimize import brentq  # here alone, and a third of a second to load
-
     least, most = math.log(1e-6), math.log(1e9)
     costs = dict[float, float]()
 
@@ -87,13 +85,32 @@ def smallest_alpha(price: Callable[[Fraction], float], target: float) -> Fractio
         if dear <= least:
             return rational_alpha(math.exp(least))
         cheap, dear = min(cheap, dear), max(dear + min(2.5 * over(dear), -0.1), least)
-    brentq(over, dear, cheap, xtol=1e-6, maxiter=10, disp=False)  # a price with steps may need many more
+    _close_in(over, dear, cheap)
     dear = max(place for place in costs if not is_cheap(place)) - _BESIDE
     cheap = min(place for place in costs if is_cheap(place)) + _BESIDE
     found = _bisected(least, most, lambda place: place > cheap or (place >= dear and is_cheap(place)))
     if not is_cheap(found):  # or the price does not fall everywhere, and tells nothing of other places
         found = _bisected(least, most, is_cheap)
     return rational_alpha(math.exp(found))
+
+
+def _close_in(over: Callable[[float], float], dear: float, cheap: float) -> None:
+    """Ask for prices at both sides of the target and near to it: secants, and a step to the other side at the end.
+
+    SciPy has such methods; to load them takes a third of a second and 30 MB, and a screen asks for a price.
+    """
+    before, last = (dear, cheap) if over(dear) > -over(cheap) else (cheap, dear)
+    for _ in range(8):  # a price with steps may need many more
+        if cheap - dear < _BESIDE:
+            return
+        rise = over(last) - over(before)
+        place = last - over(last) * (last - before) / rise if rise else last
+        if abs(place - last) < _BESIDE / 4:
+            place = last + math.copysign(_BESIDE / 2, over(last))
+        if not dear < place < cheap:
+            place = (dear + cheap) / 2
+        before, last = last, place
+        dear, cheap = (place, cheap) if over(place) > 0 else (dear, place)
 
 
 def _bisected(low: float, high: float, is_cheap: Callable[[float], bool]) -> float:
@@ -143,11 +160,14 @@ def _draw_renyi(prior: Prior, orders_bytes: bytes) -> Renyi:
     return np.asarray(best * _UP)
 
 
+@lru_cache(maxsize=256)  # columns have one alpha, and it is asked for at many orders
 def _scan(low: float, alpha: float, count: int = 128) -> npt.NDArray[np.float64]:
     starts = [low]
     for _ in range(count):
         starts.append(starts[-1] + max(1.0, math.floor((starts[-1] + alpha) / _FINE)))
-    return np.array(starts)
+    scanned = np.array(starts)
+    scanned.flags.writeable = False
+    return scanned
 
 
 def _tilt_renyi(eta: Any, reach: Any, orders: Any) -> Any:
@@ -157,11 +177,11 @@ def _tilt_renyi(eta: Any, reach: Any, orders: Any) -> Any:
     with np.errstate(over="ignore", invalid="ignore"):
         far = np.expm1(orders * eta)
         ratio = np.where(np.isinf(far), 0.0, orders * more / far)
-    forward_p = np.clip((1 - ratio) / (more * (orders - 1)), 0, reach)
+    forward_p = np.minimum(np.maximum((1 - ratio) / (more * (orders - 1)), 0), reach)
     forward = (_log_mix(forward_p, orders * eta) - orders * _log_mix(forward_p, eta)) / (orders - 1)
     # backward: g(p) = ln(1-p+p e^((1-order) eta)) + (order-1) ln(1-p+p e^eta)
     less = -np.expm1((1 - orders) * eta)
-    backward_p = np.clip(((orders - 1) * more - less) / (orders * less * more), 0, reach)
+    backward_p = np.minimum(np.maximum(((orders - 1) * more - less) / (orders * less * more), 0), reach)
     backward = _log_mix(backward_p, (1 - orders) * eta) / (orders - 1) + _log_mix(backward_p, eta)
     # both are differences of terms of at most order eta; whatever p, range and Hoeffding bound them
     rounded = np.maximum(forward, backward) + _LOST * orders * eta / (orders - 1)
@@ -170,10 +190,10 @@ def _tilt_renyi(eta: Any, reach: Any, orders: Any) -> Any:
 
 def _log_mix(p: Any, exponent: Any) -> Any:
     """ln(1 - p + p e^exponent) without overflow."""
-    p, exponent = np.broadcast_arrays(p, exponent)
     mix = np.log1p(p * np.expm1(np.minimum(exponent, 1)))
-    large = exponent > 1
-    if large.any():
+    if np.any(exponent > 1):
+        p, exponent = np.broadcast_arrays(p, exponent)
+        large = exponent > 1
         with np.errstate(divide="ignore"):
             mix[large] = np.logaddexp(np.log1p(-p[large]), np.log(p[large]) + exponent[large])
     return mix
