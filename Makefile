@@ -59,7 +59,7 @@ gallery: $(STAMP)
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks
 
-# a billion rows counted and drawn, after 10 and 100 million (an hour, 25 GB of disk; stop it and give it again to go on)
+# a billion rows counted and drawn, after 10 and 100 million (an hour, 12 GB of disk; stop it and give it again to go on)
 RECORD ?= record
 record: $(STAMP)
 	$(BIN)/python -m benchmarks.record $(RECORD)

@@ -45,7 +45,7 @@ def test_secrets_belong_to_the_users_of_their_containers(tmp_path):
 
 def test_others_are_told_to_be_root():
     nobody = 65534 if os.geteuid() == 0 else None
-    with tempfile.TemporaryDirectory() as name:  # pytest's own folders cannot be entered by others
+    with tempfile.TemporaryDirectory(dir="/tmp") as name:  # pytest's own folders cannot be entered by others
         folder = Path(name)
         folder.chmod(0o777)
         said = make(folder, user=nobody)

@@ -1,8 +1,10 @@
 """People set aside by lot: whole people, every row once and as it was read, and one person's coin moves nobody else."""
 
 import gzip
+import itertools
 import math
 import sqlite3
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,6 +17,7 @@ from understudy.evaluate.set_aside import set_aside
 from understudy.facade import demo
 from understudy.mechanisms.stream import Stream
 from understudy.sources.files import open_table
+from understudy.sources.same import refuse_same
 
 BOOK = """format = 1
 [unit]
@@ -181,3 +184,35 @@ def test_the_two_files_are_what_a_report_needs(tmp_path, book):
     assert "hold" in str(found)
     with pytest.raises(DataError, match="training table too"):
         us.evaluate(tmp_path / "t.csv", release.table, book, holdout=held)
+
+
+@pytest.mark.parametrize("kind", ["csv", "gzip", "semicolons", "parquet"])
+def test_neither_half_nor_the_whole_is_public_beside_another(tmp_path, book, kind):
+    address = written(tmp_path, kind)
+    halves = us.keep_back(address, book, rest=tmp_path / "rest.parquet", held=tmp_path / "held.parquet")
+    other = us.keep_back(address, book, rest=tmp_path / "r2.parquet", held=tmp_path / "h2.parquet")
+    first = Path(address.partition("?")[0])
+    copy = tmp_path / f"copy{''.join(first.suffixes)}"
+    copy.write_bytes(first.read_bytes())
+    for confidential, public in itertools.permutations([address, *halves], 2):
+        with pytest.raises(ParameterError, match="holds the confidential table itself"):
+            refuse_same(confidential, public, "a map")
+    for mine, theirs in ((halves[0], copy), (halves[0], other[1]), (other[0], halves[0])):
+        with pytest.raises(ParameterError, match="holds the confidential table itself"):
+            refuse_same(mine, theirs, "a map")
+    (tmp_path / "public.csv").write_text("id,sex,note\n1,F,a\n")
+    refuse_same(halves[0], tmp_path / "public.csv", "a map")
+    refuse_same(tmp_path / "public.csv", halves[0], "a map")
+
+
+def test_the_whole_database_is_not_public_beside_its_halves(tmp_path):
+    with sqlite3.connect(tmp_path / "t.sqlite") as database:
+        database.execute("CREATE TABLE t (sex TEXT)")
+        database.executemany("INSERT INTO t VALUES (?)", [("FM"[n % 2],) for n in range(300)])
+    whole = f"sqlite:///{tmp_path / 't.sqlite'}"
+    rest, _ = us.keep_back(whole, ROWS_ALONE, rest=tmp_path / "r", held=tmp_path / "h", table="t")
+    with pytest.raises(ParameterError, match="holds the confidential table itself"):
+        refuse_same(rest, f"{whole}?table=t", "a map")
+    with pytest.raises(ParameterError, match="holds the confidential table itself"):
+        refuse_same(rest, whole, "a map")
+    refuse_same(rest, f"{whole}?table=places", "a map")  # another table of it may be public

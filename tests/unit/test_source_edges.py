@@ -347,3 +347,11 @@ def test_parts_of_a_release_are_told_one_at_a_time():
     joined = of_several(parts())
     assert joined.several and not joined.record_wise and len(told) == 50 and most <= 3
     assert of_several([]) == DECLARED and of_several([DECLARED, DECLARED]) == DECLARED
+
+
+@pytest.mark.parametrize("sign", ["\t", "\n", "\r", "\0", "#x"])
+def test_an_address_that_would_be_read_as_another_is_refused(tmp_path, sign):
+    with contextlib.closing(sqlite3.connect(tmp_path / "t.sqlite")) as client, client:
+        client.execute("CREATE TABLE t (a INTEGER)")
+    with pytest.raises(DataError, match="no part of an address can have"):
+        database_of(f"sqlite:///{tmp_path}/t.sqlite{sign}?table=t")

@@ -484,6 +484,8 @@ def somebody_looks(own):
     words = ["understudy.studio.looking", str(own.root.folder), own.name, "draft"]
     process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)", *words], start_new_session=True)
     try:
+        while not Path(f"/proc/{process.pid}/cmdline").read_bytes():  # it is not quite there yet
+            time.sleep(0.01)
         marker = private_folder(own.looks) / "draft.running"
         marker.write_text(f"{process.pid} {time.time() - 7200:.0f}")
         yield process
@@ -499,6 +501,22 @@ def test_a_look_of_hours_is_known_as_long_as_it_runs(own, somebody_looks):
         start_look(own, "rows")
     stop_looks(own)
     assert somebody_looks.wait(30) == -signal.SIGKILL and not is_looking(own)
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the system does not say what a process is")
+@pytest.mark.parametrize("ended", [True, False])
+def test_a_process_that_says_nothing_of_itself_has_ended_or_is_just_beginning(own, monkeypatch, ended):
+    process = subprocess.Popen([sys.executable, "-c", "" if ended else "import time; time.sleep(600)"])
+    try:
+        if ended:
+            os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # it waits to be noticed
+        read = Path.read_bytes
+        monkeypatch.setattr(Path, "read_bytes", lambda self: b"" if self.name == "cmdline" else read(self))
+        (private_folder(own.looks) / "draft.running").write_text(f"{process.pid} {time.time():.0f}")
+        assert is_looking(own) is not ended
+    finally:
+        process.kill()
+        process.wait()
 
 
 def test_a_look_whose_process_is_another_one_or_never_began_is_forgotten(own):

@@ -2,9 +2,12 @@
 
 Each person goes or stays by a coin of their own, with all their records; without a person column each row does. So one
 person more in the whole table is one person more among those who stay, or nobody, and what a release of them promises
-holds for everybody in the whole table. With a fixed number of people set aside one person more could move others.
+holds for everybody in the whole table. With a fixed number of people set aside one person more could move others. That
+a lot is drawn again where nobody or everybody stayed is no matter from some fifty people on. Both files carry a mark,
+so that neither of them, nor the whole, passes as public beside one of them.
 """
 
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +22,7 @@ import pyarrow.parquet as pq
 from understudy.codebook import Codebook
 from understudy.errors import DataError, RefusalError
 from understudy.files import make_empty, scratch_beside
+from understudy.interrupts import interrupts_held
 from understudy.mechanisms.stream import Stream
 from understudy.parameters import Number
 from understudy.sources import open_source
@@ -27,6 +31,7 @@ from understudy.sources.capping import refuse_missing_ids
 from understudy.sources.expressions import person_of
 from understudy.sources.faults import engine_errors
 from understudy.sources.rows import people_of
+from understudy.sources.same import LOT, lot_mark
 
 SHARE = Number(above=0, below=1, tried=0.2)
 _BATCH = 1 << 17
@@ -45,7 +50,8 @@ def set_aside(
     source = open_source(what, book, table=table)
     _refuse_others(source)
     with _two_files(rest, held) as halves:
-        kept = _write(source, halves, share, stream)
+        mark = lot_mark(what, uuid.uuid4().hex, table)
+        kept = _write(source, halves, share, stream, mark)
         if 0 in kept:
             raise DataError(
                 f"by lot {'nobody' if kept[1] == 0 else 'everybody'} was set aside: the table has too few people for a "
@@ -73,7 +79,7 @@ def _refuse_others(source: Source) -> None:
     opened.verify()
 
 
-def _write(source: Source, halves: tuple[Path, Path], share: float, stream: Stream) -> tuple[int, int]:
+def _write(source: Source, halves: tuple[Path, Path], share: float, stream: Stream, mark: bytes) -> tuple[int, int]:
     """How many rows went into each file."""
     opened, unit = source.opened, source.rules.unit
     assert opened is not None
@@ -87,7 +93,7 @@ def _write(source: Source, halves: tuple[Path, Path], share: float, stream: Stre
         rows = rows.mutate(**{_OWNER: owner})
     with engine_errors(repr(opened.label)):
         batches = _batches(opened.connection, rows)
-        schema = pa.schema([batches.schema.field(name) for name in names])
+        schema = pa.schema([batches.schema.field(name) for name in names], metadata={LOT: mark})
         written = [0, 0]
         with pq.ParquetWriter(halves[0], schema) as stay, pq.ParquetWriter(halves[1], schema) as go:
             for batch in batches:
@@ -131,12 +137,13 @@ def _two_files(rest: Path, held: Path) -> Iterator[tuple[Path, Path]]:
         for half in halves:
             make_empty(half)
         yield halves
-        halves[1].replace(held)
-        try:
-            halves[0].replace(rest)
-        except OSError:
-            held.unlink(missing_ok=True)
-            raise
+        with interrupts_held():
+            halves[1].replace(held)
+            try:
+                halves[0].replace(rest)
+            except OSError:
+                held.unlink(missing_ok=True)
+                raise
     except OSError as reason:
         raise DataError(f"the two files beside {str(rest)!r} cannot be written ({reason.strerror}).") from None
     finally:

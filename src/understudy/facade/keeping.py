@@ -21,7 +21,9 @@ def keep_back(
     """Draw by lot who stays out of all releases, and write two confidential tables.
 
     Do this before the first release: who took part in one can no longer be kept back from it. Each person goes or stays
-    by a coin of their own, with all their records, so that what a release of the rest promises holds for everybody.
+    by a coin of their own, with all their records where the codebook says who is a person, so that what a release of
+    the rest promises holds for everybody. Releases that were made elsewhere are not known here. Both files, and the
+    first one, stay confidential: each is refused as a public table beside the others.
 
     Parameters
     ----------

@@ -13,6 +13,7 @@ from understudy.sources.engines import engine_of_file, engine_of_scheme, engines
 from understudy.sources.engines.file_database import FileEngine
 from understudy.sources.engines.kind import Address
 
+_UNREAD = re.compile(r"[\x00-\x1f\x7f#]")
 _SECRET = re.compile(r"pass|pwd|secret|token|credential", re.IGNORECASE)
 
 
@@ -22,6 +23,11 @@ def parse_address(address: str, table: str | None = None) -> Address:
     >>> parse_address("postgresql://ann@db.example/claims?table=public.visits").label
     'public.visits in PostgreSQL database claims at db.example'
     """
+    if (strange_sign := _UNREAD.search(address)) is not None:  # `urlsplit` would leave it out, or what comes behind
+        raise DataError(
+            f"the address has {strange_sign[0]!r}, which no part of an address can have. Write %23 for # in the name "
+            "of a table, and rename a file whose name has such a sign."
+        )
     try:
         parts = urlsplit(address)
         parts.hostname  # noqa: B018 - a bracket that is not closed is found here

@@ -139,8 +139,8 @@ def on_one_connection(opened: Mapping[str, Opened]) -> dict[str, Opened]:
         operation = each.table.op()
         catalog, schema = operation.namespace.catalog, operation.namespace.database
         inside = None if schema is None else (catalog, schema) if catalog else schema
-        same = first.table(operation.name, database=inside)
-        joined[name] = replace(each, connection=first, table=same)
+        same = first.table(operation.name, database=inside).op().copy(schema=operation.schema)  # as it was opened
+        joined[name] = replace(each, connection=first, table=same.to_expr())
     return joined
 
 

@@ -1,6 +1,7 @@
 """Whether a table that is called public is the confidential one itself, under whatever name."""
 
 import hashlib
+import json
 import re
 from glob import glob
 from gzip import GzipFile
@@ -18,7 +19,10 @@ from understudy.sources.csv_files import is_compressed, open_bytes
 from understudy.sources.engines.kind import Address, schema_and_table
 from understudy.sources.files import database_of, files_and_reading
 from understudy.sources.frames import to_arrow
-from understudy.sources.kinds import ZIP, file_kind
+from understudy.sources.kinds import PARQUET, ZIP, file_kind
+
+LOT = b"understudy.lot"
+"""In the metadata of two files that a lot made of one table: the lot, and digests of the files that it divided."""
 
 
 def refuse_same(confidential: Any, public: Any, used_as: str) -> None:
@@ -102,7 +106,61 @@ def _is_same(confidential: Any, public: Any) -> bool:
     if _is_same_place(str(confidential), str(public)):
         return True
     mine, theirs = files_and_member(confidential), files_and_member(public)
-    return any(_is_same_file(first, mine[1], second, theirs[1]) for first in mine[0] for second in theirs[0])
+    return any(
+        _is_same_file(first, mine[1], second, theirs[1]) for first in mine[0] for second in theirs[0]
+    ) or _is_of_one_lot(confidential, public)
+
+
+def lot_mark(what: Any, lot: str, table: str | None) -> bytes:
+    """What both halves of a table carry, so that neither they nor the whole pass as public beside one of them."""
+    return json.dumps({"lot": lot, "of": sorted(_digests(what, table))}).encode()
+
+
+def _digests(what: Any, table: str | None = None) -> set[str]:
+    """Of the files of a table as they are; of a database with the name of the table behind it."""
+    database = database_of(str(what)) if isinstance(what, str | Path) else None
+    try:
+        if database is not None:
+            return {f"{digest_of_content(database[0])}?{table or database[1] or ''}"}
+        paths, member = files_and_member(what)
+        return {digest for path in paths for digest in _contents(path, member)}
+    except (OSError, EOFError, DataError):
+        return set()  # whoever reads the rows will say what is wrong with the file
+
+
+def _is_of_one_lot(confidential: Any, public: Any) -> bool:
+    """Whether one is the other half of the other, or the whole that it was divided from."""
+    (lots, whole), (others, other_whole) = _lots_of(confidential), _lots_of(public)
+    if lots & others or not whole.isdisjoint(other_whole):
+        return True  # two lots of one table divide the same people
+    return bool(whole and _are_among(_digests(public), whole)) or bool(
+        other_whole and _are_among(_digests(confidential), other_whole)
+    )
+
+
+def _are_among(digests: set[str], whole: set[str]) -> bool:
+    """A table that is not named may be any of its database."""
+    names = {*whole, *(f"{each.partition('?')[0]}?" for each in whole if "?" in each)}
+    unnamed = {each for each in whole if each.endswith("?")}
+    return not digests.isdisjoint(names) or any(f"{each.partition('?')[0]}?" in unnamed for each in digests)
+
+
+def _lots_of(what: Any) -> tuple[set[str], set[str]]:
+    """The lots that made the files of a table, and what these lots divided."""
+    found = [_lot_of(path) for path in files_of(what)]
+    return {lot for lot, _ in found if lot}, {digest for _, whole in found for digest in whole}
+
+
+def _lot_of(path: Path) -> tuple[str, set[str]]:
+    import pyarrow.parquet as pq
+
+    try:
+        if file_kind(path) != PARQUET:
+            return "", set()
+        told = json.loads((pq.read_schema(path).metadata or {}).get(LOT, b"{}"))
+        return str(told.get("lot", "")), set(map(str, told.get("of", ())))
+    except (DataError, OSError, ValueError, TypeError, AttributeError, pa.ArrowException):
+        return "", set()
 
 
 def _is_same_database(first: Path, second: Path) -> bool:

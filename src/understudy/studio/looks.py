@@ -169,8 +169,11 @@ def _is_ours(own: Dataset, pid: int) -> bool | None:
         os.kill(pid, 0)
     except OSError:
         return False
+    place = Path(f"/proc/{pid}")
     try:
-        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        words = (place / "cmdline").read_bytes().split(b"\0")
+        if not any(words):  # one that ended and waits to be noticed, or one that begins right now
+            return False if (place / "stat").read_bytes().rpartition(b")")[2].split()[0] == b"Z" else None
     except OSError:
         return None
     ours = [b"understudy.studio.looking", os.fsencode(own.root.folder), own.name.encode()]

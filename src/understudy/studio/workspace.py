@@ -32,6 +32,7 @@ _DATABASES = ("postgresql://", "postgres://", "mariadb://", "mysql://", "spark:/
 DATABASE_FILES = ("duckdb", "sqlite", "sqlite3")
 """Schemes of databases that are one file, which must lie below the root like any other."""
 _MOST_LISTED = 500
+_UNREAD = re.compile(r"[\x00-\x1f\x7f#]")
 MOST_CODEBOOK = 20_000_000
 
 
@@ -131,6 +132,8 @@ class Root:
         if found and scheme not in DATABASE_FILES:
             raise ParameterError(texts("workspace")["scheme"].format(address=words[:80], scheme=scheme[:20]))
         path, question, options = (rest.removeprefix("/") if found else words).partition("?")
+        if found and _UNREAD.search(path):  # addresses are read without these, as another place
+            raise OutsideRootError(texts("workspace")["outside"].format(path=path[:80]))
         base = self.folder if folder is None else folder
         place = self.path(base, path)
         for below in (*map(Path, _files_of(place)), *_layouts(base, options)):

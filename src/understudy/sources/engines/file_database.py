@@ -26,7 +26,7 @@ def read_together() -> Iterator[None]:
 
 
 class FileEngine(Engine):
-    """Its addresses are ``NAME:///folder/file``, which is absolute, or ``NAME://file``, as elsewhere."""
+    """Its addresses are ``NAME:///folder/file``, which is absolute where that is there, or ``NAME://file``."""
 
     def address(self, parts: SplitResult, options: Mapping[str, str]) -> Address:
         """Path and table.

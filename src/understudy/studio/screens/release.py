@@ -96,6 +96,7 @@ def form_number(own: Dataset) -> str:
 def pay(request: Request, dataset: str) -> Response:
     """Start the release, once."""
     own, form, words = dataset_of(request, dataset), form_of(request), texts("release")
+    lots.refuse_while_drawing(own)  # before anything is read of the data set, which a lot changes
     nonce, plan = form.get("nonce"), plans.saved_plan(own)
     # read before anybody is looked for: work of this form that begins meanwhile is found, or refuses a second start
     running = jobs.releasing(own.root.folder, own.name)
@@ -105,7 +106,6 @@ def pay(request: Request, dataset: str) -> Response:
         return go(f"/d/{own.name}/job/{nonce}")
     if running is not None:
         raise ParameterError(words["one_at_a_time"])
-    lots.refuse_while_drawing(own)
     if plan is None or nonce != number:
         raise ParameterError(words["changed"])
     if form.get("confirm") != own.name:
