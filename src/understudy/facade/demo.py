@@ -110,10 +110,11 @@ def _write_report(folder: Path, source: Any, made: Any, report: Report | None) -
     from understudy.evaluate.report.gather import gather
     from understudy.evaluate.report.page import report_page
     from understudy.evaluate.report.release_facts import find_release
-    from understudy.pages.write import write_page
+    from understudy.pages.write import check_page_target, write_page
     from understudy.sources import open_source
 
     page = _report_of(folder)
+    check_page_target(page)  # which extras a page needs is told here
     others = open_source(datasets.discharges(rows=DEMO_HELD_OUT, seed=2012), source.codebook)
     _, facts = find_release(str(folder))
     findings = gather(
