@@ -216,3 +216,10 @@ def test_the_whole_database_is_not_public_beside_its_halves(tmp_path):
     with pytest.raises(ParameterError, match="holds the confidential table itself"):
         refuse_same(rest, whole, "a map")
     refuse_same(rest, f"{whole}?table=places", "a map")  # another table of it may be public
+
+
+def test_one_name_for_both_files_is_refused(tmp_path, book):
+    address = written(tmp_path, "csv")
+    with pytest.raises(DataError, match="Name two files"):
+        us.keep_back(address, book, rest=tmp_path / "a", held=tmp_path / "x" / ".." / "a")
+    assert not (tmp_path / "a").exists(), "nobody is lost"

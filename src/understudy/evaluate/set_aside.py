@@ -130,6 +130,8 @@ def _coins(count: int, share: float, stream: Stream) -> npt.NDArray[np.bool_]:
 @contextmanager
 def _two_files(rest: Path, held: Path) -> Iterator[tuple[Path, Path]]:
     """Under names that nobody can guess until both are whole."""
+    if rest.resolve() == held.resolve():
+        raise DataError(f"both files are called {str(rest)!r}; one would replace the other. Name two files.")
     if taken := [place for place in (rest, held) if place.exists()]:
         raise DataError(f"there is a file {str(taken[0])!r} already; name a new one.")
     halves = (scratch_beside(rest), scratch_beside(held))
