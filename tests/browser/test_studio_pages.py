@@ -246,7 +246,7 @@ def test_from_a_file_over_linked_tables_to_a_verified_release(root, person):
     assert page.get_by_label("Edges of the bins").is_visible() and not page.get_by_label("First day").is_visible()
     page.get_by_label("Edges of the bins").fill("0, 40, x")
     person.click("Save this column")
-    person.wait("is not a number")
+    person.refused("is not a number", "Edges of the bins")
     page.get_by_label("Edges of the bins").fill("0, 40, 120")
     person.click("Save this column")
     person.wait("is saved in the codebook")
