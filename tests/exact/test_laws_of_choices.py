@@ -193,7 +193,9 @@ def test_scores_of_parents_are_their_definitions_in_every_shape():
         for score in (mutual_information, conditional_entropy_score):
             with pytest.raises(DataError):
                 score(wrong)
-    assert mutual_information(np.full((2, 2), 1 << 29)) == pytest.approx(0.0, abs=1e-12), "as many as the error is proved for"
+    assert mutual_information(np.full((2, 2), 1 << 29)) == pytest.approx(0.0, abs=1e-12), (
+        "as many as the error is proved for"
+    )
 
 
 @pytest.mark.parametrize("n", [1, 2, 4])
@@ -224,7 +226,9 @@ def test_scores_are_refused_for_another_number_of_records_than_they_are_priced_f
         return score_tables(tables, mutual_information, **how).open()
 
     due = [mutual_information(grid) for grid in grids]
-    assert scored(records=6, exactly=True) == scored(records=6, exactly=False) == scored(records=9, exactly=False) == due
+    assert (
+        scored(records=6, exactly=True) == scored(records=6, exactly=False) == scored(records=9, exactly=False) == due
+    )
     assert scored(records=6, exactly=True, offsets=[1.0, 2.0, -3.0]) == [a - b for a, b in zip(due, (1, 2, -3))]
     for wrong in ({"records": 5, "exactly": True}, {"records": 5, "exactly": False}, {"records": 7, "exactly": True}):
         with pytest.raises(DataError, match="exactly" if wrong["exactly"] else "at most"):
@@ -496,7 +500,9 @@ def test_certified_alphas_keep_their_promise_and_never_exceed_theorem_41(certifi
     top = public.draws / math.expm1(epsilon)
     assert (alphas > 0).all() and (alphas <= top * (1 + 1e-10)).all()
     exact = exact_alphas(alphas)
-    assert all(Fraction(value) <= alpha < Fraction(value) * (1 + Fraction(1, 10**6)) for value, alpha in zip(alphas, exact))
+    assert all(
+        Fraction(value) <= alpha < Fraction(value) * (1 + Fraction(1, 10**6)) for value, alpha in zip(alphas, exact)
+    )
     if certificate is Certificate.PURE:
         assert alphas == pytest.approx(top)
         event = OriginDraws.of(public, exact, certificate=certificate, epsilon=epsilon, delta=None, rejects=False)

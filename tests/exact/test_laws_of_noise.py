@@ -87,6 +87,18 @@ def test_factors_that_are_not_laid_out_are_bounded_by_the_last(monkeypatch):
     assert _excess(0.5, 1) == 1.0, "one noise is of its own law"
 
 
+@pytest.mark.parametrize("variance", [0.25, 0.4, 1.0])
+def test_a_noise_more_multiplies_by_the_waves_of_its_theta_function_at_most(variance):
+    """1 +- 2 (x + x^4 + x^9 + ...): the factor is the largest over the smallest of them, of every noise but the first."""
+    due = 1.0
+    for cells in range(1, 6):
+        found = _excess(variance, cells)
+        assert due * (1 - 1e-15) <= found <= due * (1 + 1e-2) ** cells
+        x = math.exp(-2 * math.pi**2 * variance * cells / (cells + 1))
+        wave = 2 * sum(x ** (n * n) for n in range(1, 9))
+        due *= (1 + wave) / (1 - wave)
+
+
 @pytest.mark.parametrize("variance", [0.25, 0.7, 1.0, 9.0, 400.0])
 def test_weights_of_the_noise_add_up_to_their_normaliser(variance):
     reach = math.ceil(40 * math.sqrt(variance))
@@ -166,12 +178,18 @@ def test_one_draw_for_many_units_has_all_the_noise_that_they_paid_for(share):
     event = GaussianMeasurements(variance=Fraction(1024), units=10**6, delta=1e-9, neighbours=AR)
     deviation = event.joined_deviation(share)
     assert (deviation * GRID).denominator == 1
-    assert deviation**2 >= (event.variance + 8) * share + 8 > (deviation * (1 - Fraction(1, 10**11)) - Fraction(1, GRID)) ** 2
+    assert (
+        deviation**2
+        >= (event.variance + 8) * share + 8
+        > (deviation * (1 - Fraction(1, 10**11)) - Fraction(1, GRID)) ** 2
+    )
     assert event.joins
     for loud in ({"variance": Fraction(1023)}, {"delta": 1e-41}):
         if "variance" in loud:
             loud = {"variance": variance_for(31.99)}
-        quiet = GaussianMeasurements(**{"variance": Fraction(1024), "units": 9, "delta": 1e-9, "neighbours": AR, **loud})
+        quiet = GaussianMeasurements(
+            **{"variance": Fraction(1024), "units": 9, "delta": 1e-9, "neighbours": AR, **loud}
+        )
         assert not quiet.joins and quiet.sums_variance(squared=1, units=1) is None
     assert event.sums_variance(squared=5, units=7) == float(event.joined_deviation(Fraction(5, 7))) ** 2
     assert event.sums_variance(squared=5, units=0) == event.sums_variance(squared=5, units=1)
@@ -208,7 +226,9 @@ def test_shown_tables_cost_what_their_cells_do(relation, tables):
     due = Fraction(tables * each) / (2 * event.variance)
     assert due <= Fraction(event.rho) <= due * (1 + Fraction(1, 10**12))
     orders = np.array([1.5, 2.0, 40.0])
-    assert (event.renyi(orders) >= orders * float(due)).all() and event.renyi(orders) == pytest.approx(orders * float(due))
+    assert (event.renyi(orders) >= orders * float(due)).all() and event.renyi(orders) == pytest.approx(
+        orders * float(due)
+    )
     some = 1 - (1 - event.lone) ** tables
     assert some <= event.slack * (1 + 1e-9) and event.slack == pytest.approx(some, rel=1e-6) and event.slack < 1e-6
     assert 0.99 < event.guarantee().epsilon <= 1.0 and event.guarantee().delta == 1e-6
@@ -341,7 +361,10 @@ def test_a_level_that_rules_forbid_becomes_any_of_the_others(monkeypatch):
     counts = np.bincount(drawn, minlength=4) - np.array([43, 0, 43, 43])
     assert counts[1] == 0 and np.abs(counts - 128 * np.array([1.25, 0, 1.5, 1.25])).max() <= 1
     nothing = draw_predicted(
-        np.array([[0.0, 1.0, 0.0, 0.0]] * 128), alpha=Fraction(0), stream=Picks(range(128)), inside=np.tile(inside, (128, 1))
+        np.array([[0.0, 1.0, 0.0, 0.0]] * 128),
+        alpha=Fraction(0),
+        stream=Picks(range(128)),
+        inside=np.tile(inside, (128, 1)),
     )
     assert set(nothing.tolist()) == {0, 2, 3}, "a prediction of what is forbidden alone becomes uniform"
 

@@ -33,7 +33,13 @@ def test_no_promise_is_below_nothing_or_above_certainty(kind):
     for good in ({"epsilon": 0.0}, {"epsilon": math.inf}, {"delta": 0.0}, {"delta": 1.0}):
         if kind is not PureDP or "delta" not in good:
             kind(**{**words, **good})
-    for wrong in ({"epsilon": -1e-9}, {"epsilon": math.nan}, {"delta": -1e-9}, {"delta": 1.0000001}, {"delta": math.nan}):
+    for wrong in (
+        {"epsilon": -1e-9},
+        {"epsilon": math.nan},
+        {"delta": -1e-9},
+        {"delta": 1.0000001},
+        {"delta": math.nan},
+    ):
         if kind is not PureDP or "delta" not in wrong:
             with pytest.raises(ParameterError, match=next(iter(wrong))):
                 kind(**{**words, **wrong})
