@@ -229,7 +229,9 @@ def test_scores_are_refused_for_another_number_of_records_than_they_are_priced_f
     assert (
         scored(records=6, exactly=True) == scored(records=6, exactly=False) == scored(records=9, exactly=False) == due
     )
-    assert scored(records=6, exactly=True, offsets=[1.0, 2.0, -3.0]) == [a - b for a, b in zip(due, (1, 2, -3))]
+    assert scored(records=6, exactly=True, offsets=[1.0, 2.0, -3.0]) == [
+        a - b for a, b in zip(due, (1, 2, -3), strict=True)
+    ]
     for wrong in ({"records": 5, "exactly": True}, {"records": 5, "exactly": False}, {"records": 7, "exactly": True}):
         with pytest.raises(DataError, match="exactly" if wrong["exactly"] else "at most"):
             scored(**wrong)
@@ -356,7 +358,7 @@ def power_of_entropy(weights):
 @pytest.mark.parametrize("l", [1.0, 1.3, 2.0, 3.7])
 @pytest.mark.parametrize("floor", [0.0, 0.02])
 def test_blocks_are_their_counts_with_as_much_uniform_as_they_need(l, floor):  # noqa: E741
-    """Rows of few and of millions of records: as counted where that is diverse enough, else just as diverse as asked."""
+    """Of few and of millions of records: as counted where that is diverse enough, else just as diverse as asked."""
     rng = np.random.default_rng(7)
     grid = rng.integers(0, 9, size=(12, 4)) * rng.integers(0, 2, size=(12, 4)) * 10 ** rng.integers(0, 7, size=(12, 1))
     grid[0] = 0
@@ -483,7 +485,8 @@ def test_destinations_are_read_from_a_price_as_they_were_put_in(shrinks):
 @pytest.mark.parametrize(
     "text",
     ["0 5 1/2 1*1@9", "5 0 1/2 1*1@9", "5 5 0/2 1*1@9", "5 5 -1/2 1*1@9", "5 5 1/2", "5 5 1/2 0*1@9", "5 5 1/2 1*0@9",
-     "5 5 1/2 1*1@0", f"5 5 1/2 1*1@{KEEP_ALL + 1}", "5 5 1/0 1*1@9", "5 5", "x 5 1/2 1*1@9", "5 5 1/2 1*1", "5 5 1/2 1"],
+     "5 5 1/2 1*1@0", f"5 5 1/2 1*1@{KEEP_ALL + 1}", "5 5 1/0 1*1@9", "5 5", "x 5 1/2 1*1@9", "5 5 1/2 1*1",
+     "5 5 1/2 1"],
 )  # fmt: skip
 def test_a_destination_out_of_range_has_no_price(text):
     parsed_groups((f"1 1 1/2 1*1@{KEEP_ALL}", "1 1 1/2 1*1@1"))
@@ -501,7 +504,8 @@ def test_certified_alphas_keep_their_promise_and_never_exceed_theorem_41(certifi
     assert (alphas > 0).all() and (alphas <= top * (1 + 1e-10)).all()
     exact = exact_alphas(alphas)
     assert all(
-        Fraction(value) <= alpha < Fraction(value) * (1 + Fraction(1, 10**6)) for value, alpha in zip(alphas, exact)
+        Fraction(value) <= alpha < Fraction(value) * (1 + Fraction(1, 10**6))
+        for value, alpha in zip(alphas, exact, strict=True)
     )
     if certificate is Certificate.PURE:
         assert alphas == pytest.approx(top)

@@ -1,4 +1,4 @@
-"""What a price or a draw of noise must be whatever the numbers are: closed forms, sums and whole laws (decision 0178)."""
+"""What a price or a draw of noise must be, whatever the numbers are: closed forms and whole laws (decision 0178)."""
 
 import itertools
 import math
@@ -89,7 +89,7 @@ def test_factors_that_are_not_laid_out_are_bounded_by_the_last(monkeypatch):
 
 @pytest.mark.parametrize("variance", [0.25, 0.4, 1.0])
 def test_a_noise_more_multiplies_by_the_waves_of_its_theta_function_at_most(variance):
-    """1 +- 2 (x + x^4 + x^9 + ...): the factor is the largest over the smallest of them, of every noise but the first."""
+    """1 +- 2 (x + x^4 + x^9 + ...): the factor is the largest over the smallest, of every noise but the first."""
     due = 1.0
     for cells in range(1, 6):
         found = _excess(variance, cells)
@@ -184,12 +184,9 @@ def test_one_draw_for_many_units_has_all_the_noise_that_they_paid_for(share):
         > (deviation * (1 - Fraction(1, 10**11)) - Fraction(1, GRID)) ** 2
     )
     assert event.joins
-    for loud in ({"variance": Fraction(1023)}, {"delta": 1e-41}):
-        if "variance" in loud:
-            loud = {"variance": variance_for(31.99)}
-        quiet = GaussianMeasurements(
-            **{"variance": Fraction(1024), "units": 9, "delta": 1e-9, "neighbours": AR, **loud}
-        )
+    for less in ({"variance": variance_for(31.99)}, {"delta": 1e-41}):
+        usual = {"variance": Fraction(1024), "units": 9, "delta": 1e-9, "neighbours": AR}
+        quiet = GaussianMeasurements(**{**usual, **less})
         assert not quiet.joins and quiet.sums_variance(squared=1, units=1) is None
     assert event.sums_variance(squared=5, units=7) == float(event.joined_deviation(Fraction(5, 7))) ** 2
     assert event.sums_variance(squared=5, units=0) == event.sums_variance(squared=5, units=1)
