@@ -237,6 +237,14 @@ def test_shown_tables_cost_what_their_cells_do(relation, tables):
     assert dearer > 1.0
 
 
+@pytest.mark.parametrize(
+    "wrong", [{"epsilon": 0.0}, {"epsilon": math.nan}, {"delta": 0.0}, {"delta": 1.0}, {"tables": 0}]
+)
+def test_no_tables_for_a_price_that_is_none(wrong):
+    with pytest.raises(ParameterError, match=next(iter(wrong))):
+        gaussian_stability_event(**{"epsilon": 1.0, "delta": 1e-6, "tables": 2, "neighbours": AR, **wrong})
+
+
 # ---- exact draws
 
 
