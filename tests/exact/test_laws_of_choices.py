@@ -49,7 +49,7 @@ from understudy.mechanisms.split_choice import (
     split_scores,
     stable_threshold,
 )
-from understudy.mechanisms.stability import stability_delta
+from understudy.mechanisms.stability import stability_delta, stability_threshold
 from understudy.mechanisms.stream import Stream
 from understudy.privacy import Neighbours, Secret
 from understudy.sources.looks import Numbers
@@ -344,6 +344,16 @@ def test_a_stable_threshold_is_the_smallest_that_keeps_its_delta(epsilon, delta)
     assert 1 / scale <= Fraction(epsilon) and threshold >= 2
     assert float(stability_delta(scale, threshold)) <= delta
     assert threshold == 2 or float(stability_delta(scale, threshold - 1)) > delta
+
+
+def test_a_threshold_is_found_on_both_sides_of_its_delta():
+    """At the delta of a threshold, and one float below it, where logarithms cannot tell the two apart."""
+    for epsilon in (4.0, 1.0, 0.25, 1 / 64):
+        for threshold in range(2, 40, 3):
+            delta = float(stability_delta(Fraction(1) / Fraction(epsilon), threshold))
+            for near, due in ((delta, threshold), (math.nextafter(math.nextafter(delta, 0.0), 0.0), threshold + 1)):
+                scale, found = stability_threshold(epsilon=epsilon, delta=near, neighbours=AR)
+                assert (scale, found) == (Fraction(1) / Fraction(epsilon), due)
 
 
 # ---- l-diversity
