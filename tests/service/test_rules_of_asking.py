@@ -213,6 +213,41 @@ def test_what_is_drawn_is_paid_for_once_whoever_decides(office, seed):
     assert len(walk.paid) > 3
 
 
+@pytest.mark.parametrize(
+    ("before", "after"), [("approved", "declined"), ("declined", "approved"), ("declined", "asked")]
+)
+def test_what_nobody_has_paid_for_follows_the_rules_of_the_day_and_what_was_paid_stays(office, before, after):
+    rules = {"approved": Rules(), "declined": Rules(columns=("sex",)), "asked": Rules(columns=("sex",))}
+
+    def turn(status):
+        office.data.review, office.data.rules = EXCEPTIONS if status == "asked" else RULES, rules[status]
+
+    def asked(text):
+        told = office.ask(office.keys[0], text)
+        return told.line.answer_id, str(told.line.status), told.charged, bool(told.line.words)
+
+    turn("approved")
+    paid = asked("count by sex, ward")
+    assert paid[1:] == ("answered", True, False)
+    turn(before)
+    if before == "approved":
+        office.data.is_there = False  # on record, and nobody has paid
+        with pytest.raises(Problem, match="data-away"):
+            office.ask(office.keys[0], "count by ward")
+        office.data.is_there = True
+    else:
+        assert asked("count by ward")[1:] == ("declined", False, True)
+    turn(after)
+    due = {
+        "declined": ("declined", False, True),
+        "approved": ("answered", True, False),
+        "asked": ("asked", False, True),
+    }
+    assert asked("count by ward")[1:] == due[after]
+    assert asked("count by sex, ward") == (paid[0], "answered", False, False), "an answer stays, whatever the rules say"
+    assert len(office.on_record()) == 2
+
+
 # ---- which questions are the same
 
 

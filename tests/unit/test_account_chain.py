@@ -6,11 +6,13 @@ import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from account_events import AR, epsilon_of, new_account, pure
 
 from understudy.errors import AccountError, BudgetError, ParameterError
+from understudy.privacy import account_file
 from understudy.privacy.account import Account, ChargeState, digest_of_choices
 from understudy.privacy.account_file import open_lines
 
@@ -79,6 +81,24 @@ def test_an_account_of_version_1_is_brought_up_once_with_every_charge(version_1:
         account.reserve(pure(0.7), label="too much", delta=None)
     account.reserve(pure(0.5), label="fits", delta=None)
     assert account.history()[-1].number == 4
+
+
+def test_nobody_charges_an_old_account_while_it_is_brought_up(version_1: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process would see no charges between the old tables and the new lines."""
+    refused: list[str] = []
+    rows = account_file._rows
+
+    def interrupted(connection: sqlite3.Connection, table: str) -> list[dict[str, Any]]:
+        with closing(sqlite3.connect(version_1, timeout=0)) as other, pytest.raises(sqlite3.OperationalError) as told:
+            other.execute("DELETE FROM sqlite_sequence")
+        refused.append(str(told.value))
+        return rows(connection, table)
+
+    monkeypatch.setattr(account_file, "_rows", interrupted)
+    assert epsilon_of(Account.open(version_1).spent()) == 0.375
+    assert refused == ["database is locked"] * 2
+    Account.open(version_1)
+    assert len(refused) == 2, "once"
 
 
 def test_a_flipped_bit_is_found_or_changes_nothing(account: Account) -> None:
