@@ -214,8 +214,10 @@ def test_a_person_costs_every_step_from_no_record_to_all(records, epsilon):
     )
     assert whole.delta == pytest.approx(one.delta * group_factor(one.epsilon, records))
     assert whole.delta >= float(stability_delta(event.scale, 40))
-    loose = StabilityHistogram(scale=Fraction(1), threshold=2, neighbours=AR)
-    assert isinstance(GroupOf(event=loose, records=60).guarantee(), NoFormal)
+    for threshold, many in itertools.product((2, 3, 5, 9), range(1, 16)):
+        loose = StabilityHistogram(scale=Fraction(2), threshold=threshold, neighbours=AR)
+        grown = loose.guarantee().delta * group_factor(loose.guarantee().epsilon, many)
+        assert isinstance(GroupOf(event=loose, records=many).guarantee(), ApproxDP if grown < 1 else NoFormal)
 
 
 def test_the_curve_of_a_person_is_that_of_chained_records():
