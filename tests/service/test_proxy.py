@@ -4,10 +4,12 @@ import base64
 import os
 
 import pytest
+from starlette.requests import Request
 from workbench import Service
 
 from understudy.errors import ParameterError
 from understudy.service import Desk, KeyBook, create_app
+from understudy.service.problems import Problem
 from understudy.service.proxy import SECRET_HEADER, Proxy
 from understudy.service.served import by_name
 from understudy.trees.examples import diabetes_example
@@ -111,3 +113,26 @@ def test_the_secret_is_needed_and_is_its_owners(secret_file, tmp_path, lite):
     with pytest.raises(ParameterError, match="chmod 600"):
         Proxy.of(HEADER, secret_file)
     assert "withheld" in repr(KeyBook(lite).create(label="x", scopes=["budget"]))
+
+
+@pytest.mark.parametrize(
+    ("names", "proof", "told"),
+    [
+        ([], None, None), (["ann"], True, "ann"), (["ann"], False, Problem), (["ann"], None, Problem),
+        ([], True, Problem), ([], False, Problem), (["ann", "bob"], True, Problem), (["ann", "ann"], True, Problem),
+        ([""], True, Problem), (["a" * 10_000], True, Problem), (["a\x7fb"], True, Problem),
+    ],
+)  # fmt: skip
+def test_one_name_beside_the_secret_is_believed_and_nothing_else(names, proof, told):
+    """Of two names a proxy that adds its own to what a visitor wrote would vouch for the visitor's."""
+    proxy = Proxy(header="x-remote-user", secret="c2VjcmV0")
+    headers = [(b"x-remote-user", name.encode("latin-1")) for name in names]
+    if proof is not None:
+        headers.append((SECRET_HEADER.lower().encode(), b"c2VjcmV0" if proof else b"c2VjcmV1"))
+    request = Request({"type": "http", "headers": headers})
+    if told is Problem:
+        with pytest.raises(Problem) as refused:
+            proxy.identity(request)
+        assert refused.value.kind == "bad-key"
+    else:
+        assert proxy.identity(request) == told
