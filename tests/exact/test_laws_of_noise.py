@@ -423,3 +423,10 @@ def test_no_vector_is_longer_than_it_was_paid_for(bound):
     shorter = whole * np.sqrt(bound / np.maximum(length, 1))[:, None]
     assert (np.abs(cut - np.where((length > bound)[:, None], shorter, whole)) < 1 + 1e-6).all()
     assert (cut * whole >= 0).all()
+
+
+def test_a_vector_of_many_entries_is_not_cut_by_a_rounding_too_little():
+    """A whole number of each entry would be one too long in all, and lies nearer than a thousand-millionth."""
+    entries, bound = 200_000, 200_000 * 63**2 - 1
+    cut = vectors(np.zeros((1, 1), dtype=np.uint8), [np.full((1, entries), 64)], bound=bound)
+    assert (cut**2).sum() <= bound and set(cut.ravel().tolist()) == {62}
