@@ -22,7 +22,7 @@ from understudy.mechanisms.drafting import cell_scores, quantile_scores
 from understudy.mechanisms.exponential import penalties
 from understudy.mechanisms.histogram import _among
 from understudy.mechanisms.l_diversity import diverse_tables, diversified, largest_probability
-from understudy.mechanisms.labelled import Cells
+from understudy.mechanisms.labelled import Cells, labelled_cells
 from understudy.mechanisms.origin_draws import (
     KEEP_ALL,
     Certificate,
@@ -167,6 +167,23 @@ def test_scores_of_quantiles_are_counts_of_records_on_the_wrong_side(share):
         for more in (-1.0, 0.0, 1.0, 2.2, 7.0, 9.0):
             for before, after in zip((points, cells), scores(np.append(records, more)), strict=True):
                 assert np.abs(before - after).max() <= max(share, 1 - share) + 1e-9
+
+
+@pytest.mark.parametrize("sizes", [(2, 256), (256, 2), (2, 257), (257, 2), (300, 300)])
+@pytest.mark.parametrize("target", ["first", "last"])
+def test_features_of_a_tree_have_256_levels_at_most_and_its_label_any(sizes, target):
+    """One more, in whatever column, would fold levels onto each other."""
+    shape = (300, *sizes) if target == "first" else (*sizes, 300)
+    names = ("label", "a", "b") if target == "first" else ("a", "b", "label")
+    codes = np.array([[1] * 3, [size - 1 for size in shape], [0] * 3], dtype=np.uint16)
+    table = CountTable.sparse(names, shape, codes, np.array([5, 7, 2]))
+    if max(sizes) > 256:
+        with pytest.raises(RefusalError, match="more than 256 levels"):
+            labelled_cells(Secret(table), target="label", positive=1)
+        return
+    cells = labelled_cells(Secret(table), target="label", positive=1).open()
+    found = {tuple(code): label for code, label in zip(cells.codes.tolist(), cells.counts.tolist(), strict=True)}
+    assert found == {(0, 0): [2, 0], (1, 1): [0, 5], (sizes[0] - 1, sizes[1] - 1): [7, 0]}
 
 
 # ---- scores of parents

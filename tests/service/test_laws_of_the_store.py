@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from types import SimpleNamespace
 
 import pytest
 from sqlalchemy import update
@@ -10,6 +11,7 @@ from understudy.errors import BudgetError, ParameterError
 from understudy.service import Budgets, KeyBook, Store
 from understudy.service.bodies import DEEPEST, parse
 from understudy.service.problems import Problem
+from understudy.service.store import _prepare_postgres
 from understudy.service.tables import meta, models
 
 MODEL, OTHER = "m" * 64, "n" * 64
@@ -138,3 +140,39 @@ def test_two_databases_have_two_names_and_one_keeps_its_own(tmp_path):
     with pytest.raises(ParameterError, match="there is no database"):
         Store.open(f"sqlite:///{tmp_path / 'three.db'}", may_create=False)
     assert not (tmp_path / "three.db").exists()
+
+
+# ---- PostgreSQL, without one
+
+
+class Cursor:
+    """Of a server that holds these settings and notes what it is told."""
+
+    def __init__(self, commit):
+        self.commit, self.said = commit, []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        return None
+
+    def execute(self, words):
+        self.said.append(words)
+
+    def fetchone(self):
+        assert self.said[-1] == "SHOW synchronous_commit"
+        return (self.commit, "another column")
+
+
+@pytest.mark.parametrize("commit", ["on", "off", "remote_apply", "local"])
+def test_every_connection_waits_for_the_disk_and_for_nobody_for_ever(commit):
+    """A role that was told not to wait is told to; a server that is frozen in a charge loses its transaction."""
+    cursor, committed = Cursor(commit), []
+    connection = SimpleNamespace(cursor=lambda: cursor, commit=lambda: committed.append(list(cursor.said)))
+    _prepare_postgres(connection, None)
+    assert committed == [cursor.said], "at the end, once"
+    limits = dict(said.removeprefix("SET SESSION ").split(" TO ") for said in cursor.said if " TO " in said)
+    assert limits.pop("synchronous_commit", commit) == ("on" if commit == "off" else commit)
+    assert set(limits) == {"statement_timeout", "idle_in_transaction_session_timeout"}
+    assert all(1_000 <= int(milliseconds) <= 60_000 for milliseconds in limits.values())
