@@ -195,6 +195,16 @@ def test_one_draw_for_many_units_has_all_the_noise_that_they_paid_for(share):
     assert event.sums_variance(squared=most**2 * 2, units=1) is None, "more than the kernel draws"
 
 
+@pytest.mark.parametrize("deviation", [33, 500, 9000])
+def test_a_deviation_that_lies_just_above_the_grid_is_rounded_up(deviation):
+    """By less than a float tells: the noise would fall short of its price."""
+    event = GaussianMeasurements(variance=Fraction(1024), units=10**6, delta=1e-9, neighbours=AR)
+    for above in (Fraction(0), Fraction(1, 10**13), Fraction(1, 10**12)):
+        due = (deviation * (1 + above)) ** 2
+        found = event.joined_deviation((due - 8) / (event.variance + 8))
+        assert due <= found**2 and found <= deviation * (1 + above) + Fraction(2, GRID)
+
+
 def test_a_table_of_one_level_has_no_contrasts():
     for relation in (AR, RO):
         assert squared_sensitivity((1,), relation) == squared_sensitivity((3, 1), relation) == 0

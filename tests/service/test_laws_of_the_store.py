@@ -1,7 +1,9 @@
 """What stands in the store and in a body, rule by rule: names, caps that were paid for, texts at any depth (0178)."""
 
+import hashlib
 import itertools
 import json
+import struct
 from types import SimpleNamespace
 
 import pytest
@@ -11,6 +13,7 @@ from understudy.errors import BudgetError, ParameterError
 from understudy.service import Budgets, KeyBook, Store
 from understudy.service.bodies import DEEPEST, parse
 from understudy.service.problems import Problem
+from understudy.service.secret import ServiceSecret
 from understudy.service.store import _prepare_postgres
 from understudy.service.tables import meta, models
 
@@ -176,3 +179,18 @@ def test_every_connection_waits_for_the_disk_and_for_nobody_for_ever(commit):
     assert limits.pop("synchronous_commit", commit) == ("on" if commit == "off" else commit)
     assert set(limits) == {"statement_timeout", "idle_in_transaction_session_timeout"}
     assert all(1_000 <= int(milliseconds) <= 60_000 for milliseconds in limits.values())
+
+
+# ---- marks under the secret
+
+
+def test_a_mark_is_what_it_always_was_and_no_two_lists_of_parts_share_one():
+    """A database holds marks of keys and questions: computed otherwise, no key would be known and all be paid again."""
+    secret = ServiceSecret(bytes(range(32)))
+    parts = [(), (b"",), (b"", b""), (b"a",), (b"a", b""), (b"", b"a"), (b"ab",), (b"a", b"b"), (b"a\0b",)]
+    marks = [secret.mac(purpose, *each) for purpose in ("mark", "answer", "") for each in parts]
+    assert len(set(marks)) == len(marks)
+    for each in parts:
+        framed = b"".join(struct.pack(">Q", len(part)) + part for part in (b"answer", *each))
+        assert secret.mac("answer", *each) == hashlib.blake2b(framed, key=bytes(range(32)), digest_size=32).digest()
+    assert secret.mark == secret.mac("mark").hex() != ServiceSecret(bytes(32)).mark
