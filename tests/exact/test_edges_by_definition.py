@@ -306,6 +306,23 @@ def test_what_is_measured_moves_by_no_more_than_was_paid_for(monkeypatch, what, 
     assert 0.3 * units / variance <= dearest <= units / variance * (1 + 1e-12)
 
 
+@pytest.mark.parametrize("rows", [1, 2, 3])
+@pytest.mark.parametrize("copies", [1, 2])
+def test_several_rows_of_a_person_are_measured_in_one_joined_draw(monkeypatch, rows, copies):
+    """Proved is that (proofs/histories.md); single draws are added up for steps of 1 alone."""
+    scales = Scales(monkeypatch)
+    event = GaussianMeasurements(variance=Fraction(4096), units=10**6, delta=1e-9, neighbours=AR)
+    meter = Meter(event, Stream.seeded(1)).apart(500_000, rows=rows)
+    meter.table(Secret(CountTable.dense(["a", "b"], SMALL)), copies=copies)
+    [(drawn, under)] = scales.taken()
+    is_joined = under != event.variance
+    assert is_joined is (rows > 1 or copies > 1)
+    assert meter.left == 500_000 - copies * rows**2
+    if is_joined:
+        times = int(drawn[0, 0]) // int(SMALL[0, 0])
+        assert (drawn == times * SMALL).all() and under >= times**2 * (event.variance + 8) / copies
+
+
 def test_a_meter_gives_what_it_was_paid_and_no_more():
     event = GaussianMeasurements(variance=Fraction(4096), units=10, delta=1e-9, neighbours=AR)
     grid = Secret(CountTable.dense(["a", "b"], SMALL))

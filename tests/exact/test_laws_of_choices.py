@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from understudy.errors import DataError, ParameterError, RefusalError
-from understudy.mechanisms import split_choice
+from understudy.mechanisms import drafting, split_choice
 from understudy.mechanisms.dirichlet import (
     DirichletResetBlocks,
     _tilt_renyi,
@@ -19,7 +19,7 @@ from understudy.mechanisms.dirichlet import (
     rational_alpha,
 )
 from understudy.mechanisms.drafting import cell_scores, quantile_scores
-from understudy.mechanisms.exponential import penalties
+from understudy.mechanisms.exponential import ExponentialSelection, penalties
 from understudy.mechanisms.histogram import _among
 from understudy.mechanisms.l_diversity import diverse_tables, diversified, largest_probability
 from understudy.mechanisms.labelled import Cells, labelled_cells
@@ -42,6 +42,7 @@ from understudy.mechanisms.selection_scores import (
     score_tables,
 )
 from understudy.mechanisms.split_choice import (
+    TreeSplits,
     choose_splits,
     choose_stable_splits,
     measured_splits,
@@ -184,6 +185,45 @@ def test_features_of_a_tree_have_256_levels_at_most_and_its_label_any(sizes, tar
     cells = labelled_cells(Secret(table), target="label", positive=1).open()
     found = {tuple(code): label for code, label in zip(cells.codes.tolist(), cells.counts.tolist(), strict=True)}
     assert found == {(0, 0): [2, 0], (1, 1): [0, 5], (sizes[0] - 1, sizes[1] - 1): [7, 0]}
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_in_each_round_of_cuts_a_record_takes_part_in_one_choice(monkeypatch, depth):
+    """Values that lie on a cut too: in two ranges a record would pay once and be asked twice."""
+    grid, parts = [float(number) for number in range(9)], []
+    values = np.array([-1.0, 0.0, 0.5, 1.0, 2.0, 3.0, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0])
+    numbers = Numbers(values=values, counts=np.arange(1, len(values) + 1))
+
+    def scores(part, points, share):
+        assert share == 0.5 and set(points) <= set(grid[1:-1])
+        parts.append((part, points))
+        return quantile_scores(part, points, share)
+
+    monkeypatch.setattr(drafting, "quantile_scores", scores)
+    chosen = lambda scores, **how: (len(scores) // 2, how)  # noqa: E731
+    monkeypatch.setattr(drafting, "select", chosen)
+    cuts = drafting.private_splits(Secret(numbers), grid=grid, depth=depth, epsilon=1.0, stream=Stream.seeded(1))
+    assert cuts == {1: [0, 4, 8], 2: [0, 2, 4, 6, 8], 3: [float(number) for number in range(9)]}[depth]
+    for number in range(depth):
+        of_round = parts[(1 << number) - 1 : (1 << number + 1) - 1]
+        seen = np.concatenate([part.values for part, _ in of_round])
+        assert sorted(seen) == [value for value in values if 0 <= value < 8], "each once"
+        counts = np.concatenate([part.counts for part, _ in of_round])
+        assert counts.sum() == numbers.counts[(values >= 0) & (values < 8)].sum()
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1, 3), Fraction(7, 3)])
+@pytest.mark.parametrize("times", [1, 3, 7])
+def test_no_curve_of_choices_is_stated_below_its_own_formula(epsilon, times):
+    """In exact numbers: the order times epsilon^2 / 8, and epsilon at most, for every choice."""
+    orders = np.array([1.0 + 1 / 3, 2.0, 7.7, 123.4])
+    event = ExponentialSelection(epsilon=epsilon, selections=times, neighbours=AR)
+    tree = TreeSplits(epsilon=epsilon, levels=times, neighbours=AR)
+    for curve, whole in ((event.renyi(orders), event.guarantee()), (tree.renyi(orders), tree.guarantee())):
+        assert Fraction(whole.epsilon) >= times * epsilon
+        for order, bound in zip(orders.tolist(), curve.tolist(), strict=True):
+            due = times * min(Fraction(order) * epsilon**2 / 8, epsilon)
+            assert due <= Fraction(bound) <= due * (1 + Fraction(1, 10**11))
 
 
 # ---- scores of parents
