@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from understudy.errors import ParameterError, RefusalError
-from understudy.mechanisms import histogram, origin_baselines
+from understudy.mechanisms import histogram, origin_baselines, origin_urn
 from understudy.mechanisms.discrete_laplace import ADD_REMOVE, clamped_sum
 from understudy.mechanisms.exact_laplace import COUNT_LIMIT, LIMIT, SATURATED
 from understudy.mechanisms.flow_measurements import FlowMeasurements, FlowMeter, flow_event, measured_deviation
@@ -22,7 +22,9 @@ from understudy.mechanisms.origin_baselines import (
     baseline_event,
     draw_baseline,
 )
-from understudy.mechanisms.origin_draws import KEEP_ALL, Destinations
+from understudy.mechanisms.origin_domain import everywhere
+from understudy.mechanisms.origin_draws import KEEP_ALL, Certificate, Destinations, OriginDraws
+from understudy.mechanisms.origin_urn import draw_origins
 from understudy.mechanisms.stability import StabilityHistogram, stability_delta
 from understudy.mechanisms.stream import Stream
 from understudy.privacy import Neighbours, Secret
@@ -131,6 +133,35 @@ def test_synthetic_workers_are_drawn_from_noisy_cells_of_their_own_destination(m
     assert sorted(seen) == due
     if method != "sba":
         assert told[-1] == ("drawing", 5, 5) and len(told) == math.ceil(5 / max(1, chunk // 3))
+
+
+@pytest.mark.parametrize("draws", [1, 40, 3_000])
+def test_every_word_that_draws_an_origin_comes_from_the_stream(monkeypatch, draws):
+    """In their order, each offered until it is used: nothing of what lay in the memory before."""
+    draw_all, offered, used = origin_urn._draw_all, [], [0]
+
+    def watched(*given):
+        *_, pool, _out, _start = given
+        offered.append((used[0], pool.copy()))
+        start, words = draw_all(*given)
+        used[0] += words
+        return start, words
+
+    monkeypatch.setattr(origin_urn, "_draw_all", watched)
+    ones = np.ones((3, 1), dtype=np.int64)
+    public = Destinations(
+        workers=np.array([4, 2, 1]), draws=ones[:, 0] * draws, cells=ones * 5, weights=ones, keeps=ones * KEEP_ALL
+    )
+    cells = Histograms.of(np.array([0, 0, 1, 2]), np.array([1, 4, 0, 3]), np.array([3, 1, 2, 1]), number=3)
+    alphas = [Fraction(1, 2)] * 3
+    event = OriginDraws.of(public, alphas, certificate=Certificate.PURE, epsilon=1.0, delta=None, rejects=False)
+    ledger = Ledger((Entry(stage="s", reads="flows", event=event),))
+    out = draw_origins(
+        Secret(cells), everywhere(5, 3), public, alphas, gamma=None, ledger=ledger, stream=Stream.seeded(4)
+    )
+    whole = Stream.seeded(4).words(sum(len(pool) for _, pool in offered))
+    assert all((pool == whole[begin : begin + len(pool)]).all() for begin, pool in offered)
+    assert len(out) == 3 * draws and used[0] >= 3 * draws
 
 
 # ---- sparse histograms

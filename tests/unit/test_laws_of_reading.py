@@ -16,6 +16,8 @@ from understudy.privacy import Neighbours
 from understudy.privacy.account import Account
 from understudy.privacy.editions import Outlook
 from understudy.privacy.guarantees import ApproxDP, KAnonymous, LDiverse, ProbabilisticDP, PureDP
+from understudy.privacy.ledger import Ledger
+from understudy.privacy.statement import statement
 from understudy.release.verify import _check_grounds, verify_manifest
 from understudy.sources.inputs import is_listed_beside
 
@@ -44,6 +46,17 @@ def test_no_promise_is_below_nothing_or_above_certainty(kind):
             with pytest.raises(ParameterError, match=next(iter(wrong))):
                 kind(**{**words, **wrong})
     assert LDiverse(l=2.0).is_formal and KAnonymous(k=2).is_formal
+
+
+def test_a_promise_that_is_no_differential_privacy_says_so_and_what_it_leaves_open():
+    event = SimpleNamespace(quasi_identifiers=("age", "sex"), criteria=())
+    ledger = Ledger((SimpleNamespace(event=event, assumptions=("the list is public",)),))
+    for total, words in (
+        (KAnonymous(k=3), ("not differential privacy", "no bound against other releases", "records of real people")),
+        (LDiverse(l=2.0), ("not differential privacy", "no bound on membership", "bounded only by", "Further files")),
+    ):
+        said = statement(ledger, total, rows=5, route="N", paper=None)
+        assert all(each in said for each in (*words, "5 rows", "the list is public")), said
 
 
 # ---- what a promise may stand on
