@@ -18,6 +18,7 @@ from understudy.facade import demo, releases
 from understudy.privacy.transaction import Payment
 from understudy.studio import jobs
 from understudy.studio.jobs import ChargeFact, JobState
+from understudy.studio.kept import keep
 
 
 @pytest.fixture(scope="module")
@@ -179,7 +180,7 @@ def test_half_written_files_are_no_news(tmp_path):
     job = jobs.find(Path(tmp_path), nonce)
     (step,) = job.steps()
     assert (step.share, step.seconds_left) == (0.25, 30.0)
-    assert job.state is JobState.KILLED and job.charge_fact() is ChargeFact.FREE and job.arguments == {}
+    assert job.state is JobState.KILLED and job.charge_fact() is ChargeFact.UNKNOWN and job.arguments == {}
 
 
 TOLD = (
@@ -208,7 +209,7 @@ def test_each_stage_says_how_far_it_is_and_what_time_is_left(tmp_path):
     with (job.folder / jobs.LOCK).open("rb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         shown = visitor.get(here).text
-    jobs.write_whole(job.folder / jobs.RESULT, {"state": "done"})
+    keep(job.folder / jobs.RESULT, {"state": "done"})
     for text in (shown, visitor.get(f"{here}/events").text):
         stages = re.findall(r"<li><label>([a-z ]+) <progress[^>]*></progress></label> <span[^>]*>(.*?)</span>", text)
         assert stages == [("counting", "done"), ("drawing rows", "50%, about 4 minutes left"), ("decoding", "75%")]
@@ -230,8 +231,8 @@ def folder_of(root, *, when, **request):
     job = jobs.Job(root=root, nonce=secrets.token_hex(16))
     job.folder.mkdir(parents=True)
     (job.folder / jobs.LOCK).touch()
-    jobs.write_whole(job.folder / jobs.REQUEST, {"kind": "synthesize", "about": "example", "arguments": {}, **request})
-    jobs.write_whole(job.folder / jobs.RESULT, {"state": "done"})
+    keep(job.folder / jobs.REQUEST, {"kind": "synthesize", "about": "example", "arguments": {}, **request})
+    keep(job.folder / jobs.RESULT, {"state": "done"})
     os.utime(job.folder / jobs.REQUEST, (when, when))
     return job
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from understudy.privacy.account import Account
     from understudy.release.verify import Verdict
     from understudy.sources.base import Report
+
+_WAYS = {"k": int, "suppression": float, "mondrian": bool}
+"""What :func:`weigh_anonymity` asks for, each way two of them."""
 
 
 def asked_options() -> dict[str, Option]:
@@ -165,8 +169,6 @@ def weigh_anonymity(
         By what would be asked of :func:`anonymize` (``(("k", 5), ("suppression", 0.05))``), what would come out:
         ``detail_lost``, ``suppressed`` and the risk (``highest``, ``mean``), or ``why_not``.
     """
-    import json
-
     from understudy.anonymize.recipe import Recipe
     from understudy.anonymize.report.alternatives import weigh
     from understudy.codec import to_plain
@@ -189,6 +191,25 @@ def weigh_anonymity(
         text = json.dumps({"quasi": names, "candidates": figures}, ensure_ascii=False)
         replace_file(Path(out), text, what="the file of figures")
     return {tuple(way.items()): one for way, one in zip(ways, weighed, strict=True)}
+
+
+def read_weighed(path: str | Path) -> tuple[tuple[str, ...] | None, list[dict[str, Any]]]:
+    """The file that :func:`weigh_anonymity` wrote: quasi-identifiers, and each way with what would come out."""
+    from understudy.anonymize.report.alternatives import Alternative
+    from understudy.codec import from_plain, to_plain
+    from understudy.loading import loading
+
+    with loading(path, "the file of figures", remedy="weigh the table again.", error=ParameterError):
+        written = json.loads(Path(path).read_text(encoding="utf-8"))
+        figures = []
+        for one in written["candidates"]:
+            way: dict[str, Any] = {name: from_plain(kind, one[name]) for name, kind in _WAYS.items() if name in one}
+            outcome = from_plain(Alternative, {name: value for name, value in one.items() if name not in _WAYS})
+            told = (outcome.detail_lost, outcome.suppressed, outcome.highest, outcome.mean)
+            if "k" not in way or len(way) != 2 or (not outcome.why_not and None in told):
+                raise ValueError("a way to anonymise lacks what is asked for, or what would come out")
+            figures.append(way | to_plain(outcome))
+        return from_plain(tuple[str, ...] | None, written["quasi"]), figures  # type: ignore[arg-type]
 
 
 def risk_options() -> dict[str, Option]:

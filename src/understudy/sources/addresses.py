@@ -9,11 +9,11 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from understudy.errors import DataError
+from understudy.files import NOT_IN_ADDRESSES
 from understudy.sources.engines import engine_of_file, engine_of_scheme, engines
 from understudy.sources.engines.file_database import FileEngine
 from understudy.sources.engines.kind import Address
 
-_UNREAD = re.compile(r"[\x00-\x1f\x7f#]")
 _SECRET = re.compile(r"pass|pwd|secret|token|credential", re.IGNORECASE)
 
 
@@ -23,7 +23,7 @@ def parse_address(address: str, table: str | None = None) -> Address:
     >>> parse_address("postgresql://ann@db.example/claims?table=public.visits").label
     'public.visits in PostgreSQL database claims at db.example'
     """
-    if (strange_sign := _UNREAD.search(address)) is not None:  # `urlsplit` would leave it out, or what comes behind
+    if (strange_sign := NOT_IN_ADDRESSES.search(address)) is not None:
         raise DataError(
             f"the address has {strange_sign[0]!r}, which no part of an address can have. Write %23 for # in the name "
             "of a table, and rename a file whose name has such a sign."

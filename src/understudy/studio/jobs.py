@@ -27,7 +27,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -35,8 +35,9 @@ from typing import Any
 from understudy.errors import ParameterError, UnderstudyError
 from understudy.facade import releases
 from understudy.files import Access, make_folders, make_scratch, open_lock, refuse_special, write_file
+from understudy.studio.kept import keep, kept
 from understudy.studio.texts import texts
-from understudy.studio.workspace import OutsideRootError, Root, read_json
+from understudy.studio.workspace import OutsideRootError, Root
 
 PAYING = ("synthesize",)
 """Kinds of work that an account is charged for; it only remembers the others."""
@@ -146,7 +147,7 @@ class Job:
     def _read(self, name: str) -> dict[str, Any]:
         """One of its files; empty where it is not there, or nothing that was written here."""
         try:
-            return read_json(self.file(name))
+            return kept(self.file(name))
         except OSError:  # a link to elsewhere
             return {}
 
@@ -172,15 +173,10 @@ class Job:
         """Every step that was reported, in order."""
         steps: dict[str, Step] = {}
         with suppress(OSError):
-            for line in self.file(PROGRESS).read_text(encoding="utf-8").splitlines():
-                with suppress(ValueError, KeyError, TypeError, RecursionError):  # the last line may be half written
-                    told = json.loads(line)
-                    name, at = told["step"], told["at"]
-                    known = steps.get(name)
-                    began, first = (at, told["done"]) if known is None else (known.began, known.first)
-                    steps[name] = Step(
-                        name=name, done=told["done"], total=told["total"], began=began, last=at, first=first
-                    )
+            for line in self.file(PROGRESS).read_bytes().splitlines():
+                if (told := _reported(line)) is not None:
+                    known = steps.get(told.name, told)
+                    steps[told.name] = replace(told, began=known.began, first=known.first)
         return list(steps.values())
 
     def cancel(self) -> None:
@@ -198,6 +194,8 @@ class Job:
 
     def charge_fact(self) -> ChargeFact:
         """Whether it was charged, as the account says now."""
+        if not self.request:  # damaged: it may have paid
+            return ChargeFact.UNKNOWN
         account = self.arguments.get("account")
         if account is None or self.kind not in PAYING:
             return ChargeFact.FREE
@@ -220,6 +218,19 @@ class Job:
             return None
 
 
+def _reported(line: bytes) -> Step | None:
+    """A line of progress; the last one may be half written, and whoever wrote into the file said nothing."""
+    try:
+        told = json.loads(line)
+        at, done, total = (told[name] for name in ("at", "done", "total"))
+        is_told = all(isinstance(one, int | float) and 0 <= one < _MOST_TOLD for one in (at, done, total))
+        return Step(name=str(told["step"]), done=done, total=total, began=at, last=at, first=done) if is_told else None
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return None
+
+
+_MOST_TOLD = 10**15
+"""No moment and no number of anything that is done is larger."""
 _FACTS = {"held": ChargeFact.HELD, "committed": ChargeFact.COMMITTED, "cancelled": ChargeFact.GIVEN_BACK}
 _children: list["subprocess.Popen[bytes]"] = []
 
@@ -242,7 +253,7 @@ def start(
     half = make_scratch(job.folder)
     when = dt.datetime.now(dt.UTC).replace(microsecond=0).isoformat()  # accounts write down whole seconds
     request = {"kind": kind, "arguments": dict(arguments), "about": about, "by": by, "when": when, **more}
-    write_whole(half / REQUEST, request)
+    keep(half / REQUEST, request)
     lock = open_lock(half / LOCK)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)  # the child inherits it: at no moment does the job look dead
@@ -333,11 +344,6 @@ def _jobs_of(root: Path) -> Iterator[Job]:
         for folder in (root / FOLDER).iterdir():
             if (job := find(root, folder.name)) is not None:
                 yield job
-
-
-def write_whole(path: Path, value: Any) -> None:
-    """A JSON file that appears at once, for its owner."""
-    write_file(path, json.dumps(value, ensure_ascii=False), Access.OWNER)
 
 
 def _is_held(path: Path) -> bool:
