@@ -8,7 +8,6 @@ refused: what is behind it is not what was named. Whoever calls turns an ``OSErr
 
 import errno
 import os
-import re
 import secrets
 import shutil
 import stat
@@ -26,9 +25,6 @@ _KINDS = {
     stat.S_IFBLK: "a device",
     stat.S_IFLNK: "a symbolic link",
 }
-
-NOT_IN_ADDRESSES = re.compile(r"[\x00-\x1f\x7f#]")
-"""Signs that an address is read without, or only up to: a name with one would be opened as another place."""
 
 
 class Access(Enum):

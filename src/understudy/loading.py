@@ -65,7 +65,7 @@ def not_text(path: Path, instead: str) -> str:
     """
     with path.open("rb") as file:
         first = file.read(4096)
-    is_binary = b"\0" in first and not first.startswith((b"\xff\xfe", b"\xfe\xff"))
+    is_binary = b"\0" in first and not first.startswith((b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff"))
     return f"is no text, but data of another kind; {instead}" if is_binary else "is not UTF-8 text; save it as UTF-8"
 
 

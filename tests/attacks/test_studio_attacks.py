@@ -291,7 +291,7 @@ def test_links_in_place_of_jobs_show_nothing(root, tmp_path, name):
     visitor = Visitor(root)
     for path in (f"/d/t/job/{nonce}", f"/d/t/job/{nonce}/part", "/d/t/release", "/"):
         assert "Alice" not in visitor.get(path).text, path
-    jobs.clean_up(own.root.folder, keep=0)
+    jobs.clean_up(own.root.folder, spare=0)
     assert len(list(outside.iterdir())) == 3, "nothing outside is removed either"
 
 

@@ -249,18 +249,18 @@ def test_old_work_is_cleaned_up_but_never_what_runs_or_is_open(tmp_path):
     releases.open_account(tmp_path / "a.account").reserve(price.ledger, label="open", delta=1e-6)
     (held,) = releases.open_account(tmp_path / "a.account").history()
     open_one = folder_of(tmp_path, when=1, arguments={"account": "a.account"})
-    (open_one.folder / jobs.CHARGE).write_text(str(held.number))
+    keep(open_one.folder / jobs.CHARGE, {"number": held.number})
     untold = folder_of(tmp_path, when=2, arguments={"account": "gone.account"})
     running = folder_of(tmp_path, when=3)
     lock = (running.folder / jobs.LOCK).open("rb")
     fcntl.flock(lock, fcntl.LOCK_EX)
     old = [folder_of(tmp_path, when=10 + place) for place in range(4)]
     elsewhere = folder_of(tmp_path, when=1, about="another")
-    assert jobs.clean_up(tmp_path, keep=2) == 2
+    assert jobs.clean_up(tmp_path, spare=2) == 2
     left = {job.nonce for job in jobs.all_jobs(tmp_path)}
     assert left == {job.nonce for job in (open_one, untold, running, *old[2:], elsewhere)}
     lock.close()
-    assert jobs.clean_up(tmp_path, keep=2) == 1, "once it has ended, it is old work like any other"
+    assert jobs.clean_up(tmp_path, spare=2) == 1, "once it has ended, it is old work like any other"
 
 
 def test_the_stream_of_events_ends_before_the_server_cuts_it_off(tmp_path, monkeypatch):

@@ -23,7 +23,7 @@ def read_text(path: Path, called: str, absent: str) -> str:
     except FileNotFoundError:
         raise CodebookError(f"{absent} {str(path)!r}; check the path.") from None
     except UnicodeDecodeError:
-        raise CodebookError(f"{called} {str(path)!r} {not_text(path, 'give a text file')}.") from None
+        raise CodebookError(f"{called} {str(path)!r} {not_text(path, 'give TOML or CSV')}.") from None
     except OSError as reason:
         raise CodebookError(f"{called} {str(path)!r} cannot be read ({reason.strerror}).") from None
 

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from understudy.release.verify import Verdict
     from understudy.sources.base import Report
 
-_WAYS = {"k": int, "suppression": float, "mondrian": bool}
-"""What :func:`weigh_anonymity` asks for, each way two of them."""
+_OUTCOMES = ("detail_lost", "suppressed", "highest", "mean")
+"""Shares that say what would come of a way to anonymise a table."""
 
 
 def asked_options() -> dict[str, Option]:
@@ -193,23 +193,22 @@ def weigh_anonymity(
     return {tuple(way.items()): one for way, one in zip(ways, weighed, strict=True)}
 
 
-def read_weighed(path: str | Path) -> tuple[tuple[str, ...] | None, list[dict[str, Any]]]:
+def read_weighed(path: str | Path) -> tuple[list[str] | None, list[dict[str, Any]]]:
     """The file that :func:`weigh_anonymity` wrote: quasi-identifiers, and each way with what would come out."""
-    from understudy.anonymize.report.alternatives import Alternative
-    from understudy.codec import from_plain, to_plain
     from understudy.loading import loading
 
     with loading(path, "the file of figures", remedy="weigh the table again.", error=ParameterError):
         written = json.loads(Path(path).read_text(encoding="utf-8"))
-        figures = []
         for one in written["candidates"]:
-            way: dict[str, Any] = {name: from_plain(kind, one[name]) for name, kind in _WAYS.items() if name in one}
-            outcome = from_plain(Alternative, {name: value for name, value in one.items() if name not in _WAYS})
-            told = (outcome.detail_lost, outcome.suppressed, outcome.highest, outcome.mean)
-            if "k" not in way or len(way) != 2 or (not outcome.why_not and None in told):
+            shares = [one[name] for name in (*_OUTCOMES, *(("suppression",) if "suppression" in one else ()))]
+            is_way = type(one["k"]) is int and one["k"] >= 2 and ("suppression" in one or one["mondrian"] is True)
+            is_told = all(isinstance(share, int | float) and 0 <= share <= 1 for share in shares)
+            if not is_way or not isinstance(one["why_not"], str) or not (is_told or one["why_not"]):
                 raise ValueError("a way to anonymise lacks what is asked for, or what would come out")
-            figures.append(way | to_plain(outcome))
-        return from_plain(tuple[str, ...] | None, written["quasi"]), figures  # type: ignore[arg-type]
+        quasi = written["quasi"]
+        if quasi is not None and not all(isinstance(name, str) for name in list(quasi)):
+            raise ValueError("the quasi-identifiers are no names")
+        return quasi, written["candidates"]
 
 
 def risk_options() -> dict[str, Option]:

@@ -9,12 +9,18 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from understudy.errors import DataError
-from understudy.files import NOT_IN_ADDRESSES
 from understudy.sources.engines import engine_of_file, engine_of_scheme, engines
 from understudy.sources.engines.file_database import FileEngine
 from understudy.sources.engines.kind import Address
 
+_UNREAD = re.compile(r"[\x00-\x1f\x7f#]")
 _SECRET = re.compile(r"pass|pwd|secret|token|credential", re.IGNORECASE)
+
+
+def strange_sign(address: str) -> str | None:
+    """A sign that an address is read without, or only up to, so that another place would be opened than is named."""
+    found = _UNREAD.search(address)
+    return found and found[0]
 
 
 def parse_address(address: str, table: str | None = None) -> Address:
@@ -23,9 +29,9 @@ def parse_address(address: str, table: str | None = None) -> Address:
     >>> parse_address("postgresql://ann@db.example/claims?table=public.visits").label
     'public.visits in PostgreSQL database claims at db.example'
     """
-    if (strange_sign := NOT_IN_ADDRESSES.search(address)) is not None:
+    if (sign := strange_sign(address)) is not None:
         raise DataError(
-            f"the address has {strange_sign[0]!r}, which no part of an address can have. Write %23 for # in the name "
+            f"the address has {sign!r}, which no part of an address can have. Write %23 for # in the name "
             "of a table, and rename a file whose name has such a sign."
         )
     try:

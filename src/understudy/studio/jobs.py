@@ -3,17 +3,18 @@
 ::
 
     .studio/jobs/NONCE/      0700; made once, so that a form that is sent twice starts one job
-        request.json         what is asked, by whom and when
+        request.json         what is asked, by whom and when (JSON with a digest, see `kept.py`)
         lock                 held by the process that works; free as soon as it is gone, however it went
         pid                  of that process
         cancel               somebody asked it to stop
         progress.jsonl       steps, as the work reports them
-        charge               number of the charge, written as soon as the account has it
-        result.json          how it ended; appears whole
+        charge               number of the charge, written as soon as the account has it (JSON with a digest)
+        result.json          how it ended; appears whole (JSON with a digest)
 
 None of these is ever a link that leads out of the root: such a one counts as missing. Nothing else is kept: another
 studio on the same root finds the same jobs, running or not. What an account was charged is read from the account, never
-guessed.
+guessed. Work whose request is damaged may be any work on any data set: it keeps its number from being given again, and
+holds up whatever it may be doing.
 """
 
 import datetime as dt
@@ -25,7 +26,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -129,6 +130,11 @@ class Job:
         return self._read(REQUEST)
 
     @property
+    def is_readable(self) -> bool:
+        """Whether it is known what was asked; nothing else is known where the file is damaged."""
+        return bool(self.request)
+
+    @property
     def kind(self) -> str:
         """The use case."""
         return str(self.request.get("kind", ""))
@@ -194,28 +200,28 @@ class Job:
 
     def charge_fact(self) -> ChargeFact:
         """Whether it was charged, as the account says now."""
-        if not self.request:  # damaged: it may have paid
+        if not self.is_readable:
             return ChargeFact.UNKNOWN
         account = self.arguments.get("account")
         if account is None or self.kind not in PAYING:
             return ChargeFact.FREE
         try:
             opened = releases.open_account(self.root / account)
-            if (number := self._charge_number()) is not None:
+            if self.is_noted:
+                number = self._read(CHARGE).get("number")
                 return _FACTS[next(charge for charge in opened.history() if charge.number == number).state.value]
-            if self.state is not JobState.KILLED:
-                return ChargeFact.NOTHING
+            if (state := self.state) is not JobState.KILLED:  # what ended well has noted what it paid
+                return ChargeFact.UNKNOWN if state is JobState.DONE else ChargeFact.NOTHING
             # killed, perhaps between the charge and its note: any open charge since then may be its own
             since = releases.charges_since(self.root / account, dt.datetime.fromisoformat(self.request["when"]))
         except (UnderstudyError, OSError, ValueError, KeyError, StopIteration):
             return ChargeFact.UNKNOWN
         return ChargeFact.HELD if any(charge.state.value == "held" for charge in since) else ChargeFact.NOTHING
 
-    def _charge_number(self) -> int | None:
-        try:
-            return int(self.file(CHARGE).read_text(encoding="ascii"))
-        except (OSError, ValueError):
-            return None
+    @property
+    def is_noted(self) -> bool:
+        """Whether something stands where the number of its charge is noted, readable or not."""
+        return os.path.lexists(self.folder / CHARGE)
 
 
 def _reported(line: bytes) -> Step | None:
@@ -223,7 +229,8 @@ def _reported(line: bytes) -> Step | None:
     try:
         told = json.loads(line)
         at, done, total = (told[name] for name in ("at", "done", "total"))
-        is_told = all(isinstance(one, int | float) and 0 <= one < _MOST_TOLD for one in (at, done, total))
+        is_told = isinstance(done, int) and isinstance(total, int) and isinstance(at, int | float)
+        is_told = is_told and all(0 <= one < _MOST_TOLD for one in (at, done, total))
         return Step(name=str(told["step"]), done=done, total=total, began=at, last=at, first=done) if is_told else None
     except (ValueError, LookupError, TypeError, RecursionError):
         return None
@@ -301,16 +308,23 @@ def find(root: Path, nonce: str) -> Job | None:
     return None
 
 
-def all_jobs(root: Path, *, about: str | None = None) -> list[Job]:
-    """Those of a root, or about one data set; the latest first."""
-    found = [job for job in _jobs_of(root) if about is None or job.request.get("about") == about]
-    return sorted(found, key=_asked_at, reverse=True)
+def all_jobs(root: Path, *, about: str | None = None, kinds: Collection[str] = ()) -> list[Job]:
+    """Those of a root, or about one data set, of all kinds or of some; the latest first.
+
+    Work whose request is damaged may be any of them.
+    """
+
+    def is_meant(job: Job) -> bool:
+        asked = job.request
+        return not asked or ((about is None or asked.get("about") == about) and (not kinds or job.kind in kinds))
+
+    return sorted(filter(is_meant, _jobs_of(root)), key=_asked_at, reverse=True)
 
 
 def releasing(root: Path, about: str) -> Job | None:
     """The work that makes the next release of a data set right now, if there is any."""
-    known = all_jobs(root, about=about)
-    return next((job for job in known if job.kind in RELEASING and job.state is JobState.RUNNING), None)
+    known = all_jobs(root, about=about, kinds=RELEASING)
+    return next((job for job in known if job.state is JobState.RUNNING), None)
 
 
 def _asked_at(job: Job) -> float:
@@ -319,8 +333,8 @@ def _asked_at(job: Job) -> float:
     return 0.0  # somebody cleans up just now
 
 
-def clean_up(root: Path, *, keep: int = KEPT) -> int:
-    """Remove folders of old work, and return how many: of each data set the newest ``keep`` stay.
+def clean_up(root: Path, *, spare: int = KEPT) -> int:
+    """Remove folders of old work, and return how many: of each data set the newest ``spare`` stay.
 
     Work that runs stays, and work whose account entry is open or cannot be read: its folder is what tells people that
     a price counts as spent though nothing was finished.
@@ -330,9 +344,9 @@ def clean_up(root: Path, *, keep: int = KEPT) -> int:
     for job in all_jobs(root):
         about = str(job.request.get("about"))
         newest[about] = newest.get(about, 0) + 1
-        if newest[about] <= keep or job.state is JobState.RUNNING:
+        if newest[about] <= spare or job.state is JobState.RUNNING:
             continue
-        if job.charge_fact() in (ChargeFact.HELD, ChargeFact.UNKNOWN):
+        if job.charge_fact() in (ChargeFact.HELD, ChargeFact.UNKNOWN) and (job.is_readable or job.is_noted):
             continue
         shutil.rmtree(job.folder, ignore_errors=True)
         removed += 1

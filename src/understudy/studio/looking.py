@@ -5,6 +5,7 @@ It writes what it saw, or one sentence on why it could not, into ``.looks/`` and
 
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -120,7 +121,8 @@ def _persons(own: Dataset) -> Any:
 def _given(own: Dataset, kind: str) -> Any:
     """What a person answered; it is used once."""
     given = kept(look_file(own, kind, "given"))
-    (own.looks / f"{kind}.given").unlink(missing_ok=True)
+    with suppress(OSError):
+        (own.looks / f"{kind}.given").unlink()
     if not given:
         raise ParameterError(texts("data")["given_lost"])
     return given

@@ -38,7 +38,7 @@ class Released:
         place = self.file(MANIFEST)
         try:
             refuse_special(place, follow=True)  # a pipe would be waited for
-            stated = json.loads(place.read_bytes())
+            stated = json.loads(place.read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError):
             return {}
         return stated if isinstance(stated, dict) else {}

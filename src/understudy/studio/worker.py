@@ -67,7 +67,7 @@ def _work(folder: Path) -> dict[str, Any]:
     try:
         request = kept(folder / REQUEST)
         report = Reporter(folder / PROGRESS)
-        with told_of_charges(lambda charge: _note(folder / CHARGE, str(charge.number))):
+        with told_of_charges(lambda charge: keep(folder / CHARGE, {"number": charge.number})):
             told = KINDS[request["kind"]](request["arguments"], report)
         return {"state": JobState.DONE, "told": told}
     except StoppedError:

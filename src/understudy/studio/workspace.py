@@ -17,7 +17,8 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from understudy.errors import ParameterError, UnderstudyError
-from understudy.files import NOT_IN_ADDRESSES, Access, make_folders, refuse_special, write_file
+from understudy.facade.peeks import strange_sign
+from understudy.files import Access, make_folders, refuse_special, write_file
 from understudy.studio.forms import FieldError
 from understudy.studio.texts import texts
 
@@ -130,7 +131,7 @@ class Root:
         if found and scheme not in DATABASE_FILES:
             raise ParameterError(texts("workspace")["scheme"].format(address=words[:80], scheme=scheme[:20]))
         path, question, options = (rest.removeprefix("/") if found else words).partition("?")
-        if found and NOT_IN_ADDRESSES.search(path):
+        if found and strange_sign(path) is not None:
             raise OutsideRootError(texts("workspace")["outside"].format(path=path[:80]))
         base = self.folder if folder is None else folder
         place = self.path(base, path)

@@ -67,8 +67,8 @@ def _weighed(own: Dataset) -> dict[str, Any]:
 
 
 def _number(own: Dataset) -> str:
-    kinds = ("candidates", "anonymize")
-    tried = sorted(job.nonce for job in jobs.all_jobs(own.root.folder, about=own.name) if job.kind in kinds)
+    known = jobs.all_jobs(own.root.folder, about=own.name, kinds=("candidates", "anonymize"))
+    tried = sorted(job.nonce for job in known)
     return plans.form_number("anonymise", own.codebook.read_bytes(), tried)
 
 
