@@ -35,7 +35,12 @@ def show(request: Request, dataset: str) -> Response:
         "plan": plan,
         "fault": fault,
         "jobs": [
-            {"job": job, "state": job.state.value, "when": job.request.get("when", ""), "by": job.request.get("by", "")}
+            {
+                "job": job,
+                "state": job.state.value if job.is_readable else "damaged",
+                "when": job.request.get("when", ""),
+                "by": job.request.get("by", ""),
+            }
             for job in known
         ],
         "running": jobs.releasing(root_of(request).folder, own.name),
