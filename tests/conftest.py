@@ -77,8 +77,8 @@ _LONG_FILES = ("test_documented_commands.py", "test_spark.py", "test_processes.p
 def pytest_collection_modifyitems(items) -> None:
     """What takes long is told by where it lies, in one place."""
     for item in items:
-        spark = "spark" in getattr(getattr(item, "callspec", None), "id", "")
-        if item.path.parent.name in _LONG or item.path.name in _LONG_FILES or spark:
+        of_spark = item.get_closest_marker("java") or "spark" in getattr(getattr(item, "callspec", None), "id", "")
+        if item.path.parent.name in _LONG or item.path.name in _LONG_FILES or of_spark:
             item.add_marker(pytest.mark.long)
 
 

@@ -3,7 +3,6 @@
 import contextlib
 import errno
 import io
-import json
 import shutil
 from pathlib import Path
 
@@ -96,7 +95,7 @@ POINTS_AND_BLOWS = [(point, blow) for point in Point for blow in BLOWS]
 
 def strike_job(prepared, tmp_path, monkeypatch, point, blow):
     """The same for a job of the studio: what its page says of the charge is what the account says."""
-    from understudy.studio import jobs, worker
+    from understudy.studio import jobs, kept, worker
 
     root = shutil.copytree(prepared, tmp_path / "root")
     job = jobs.Job(root=root, nonce="0" * 32)
@@ -104,7 +103,7 @@ def strike_job(prepared, tmp_path, monkeypatch, point, blow):
     recipe = {"method": "laplace", "epsilon": 1.0, "rows": 50}
     asked = {"data": "data.parquet", "book": "book.toml", "out": "out", "account": "a.account", **recipe}
     request = {"kind": "synthesize", "arguments": asked, "about": "d", "by": "A", "when": "2026-01-01T00:00:00+00:00"}
-    (job.folder / jobs.REQUEST).write_text(json.dumps(request), encoding="utf-8")
+    kept.keep(job.folder / jobs.REQUEST, request)
     monkeypatch.setattr("os.register_at_fork", lambda **_: None)  # the worker is this process here
     monkeypatch.setattr("signal.signal", lambda *_: None)
     struck = striking(monkeypatch, point, blow)

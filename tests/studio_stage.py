@@ -74,9 +74,11 @@ class Person:
         (page or self.page).get_by_text(words).first.wait_for()
 
     def refused(self, words, field):
-        """The form as typed, and the person put into the field that is wrong: the browser says so if typing comes first."""
+        """The form as typed, and the person in the field that is wrong. The browser complains if they type before."""
         self.wait(words)
-        self.page.wait_for_function("field => document.activeElement.labels?.[0]?.innerText.startsWith(field)", arg=field)
+        self.page.wait_for_function(
+            "field => document.activeElement.labels?.[0]?.innerText.startsWith(field)", arg=field
+        )
 
     def faults(self):
         """What axe-core finds on the screen that is open, in light and dark, and whether it sticks out on a phone."""

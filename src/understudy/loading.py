@@ -58,6 +58,17 @@ def loading(
         raise error(f"{name} cannot be read ({_why(reason, quotes)}); {remedy}") from None
 
 
+def not_text(path: Path, instead: str) -> str:
+    """What to say of a file that should be text and is not UTF-8; ``instead`` is what to give in the place of a table.
+
+    Texts have no zero bytes, except in an encoding that begins with a mark; tables, workbooks and archives have many.
+    """
+    with path.open("rb") as file:
+        first = file.read(4096)
+    is_binary = b"\0" in first and not first.startswith((b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff"))
+    return f"is no text, but data of another kind; {instead}" if is_binary else "is not UTF-8 text; save it as UTF-8"
+
+
 def is_our_mistake(reason: Exception) -> bool:
     """Whether it was raised by our own code, for a cause that no file can have.
 

@@ -13,6 +13,7 @@ from studio_visitor import HOST, ORIGIN, Visitor
 
 from understudy.facade import book_edits, codebooks
 from understudy.studio import jobs
+from understudy.studio.kept import keep
 from understudy.studio.looking import look
 from understudy.studio.looks import find_look, is_looking
 from understudy.studio.released import find_release
@@ -275,21 +276,22 @@ def test_links_in_place_of_jobs_show_nothing(root, tmp_path, name):
     request = {"kind": "evaluate", "about": "t", "arguments": {}, "by": "Alice", "when": "2024-01-01T00:00:00+00:00"}
     result = {"state": "refused", "sentence": "Alice"}
     step = {"at": 1.0, "step": "Alice", "done": 1, "total": 2}
-    for file, content in {"request.json": request, "result.json": result, "progress.jsonl": step}.items():
-        (outside / file).write_text(json.dumps(content) + "\n")
+    for file, content in {"request.json": request, "result.json": result}.items():
+        keep(outside / file, content)
+    (outside / "progress.jsonl").write_text(json.dumps(step) + "\n")
     folder = root / ".studio" / "jobs" / nonce
     if name:
         folder.mkdir(parents=True)
         (folder / name).symlink_to(outside / name)
         if name != "request.json":
-            (folder / "request.json").write_text(json.dumps({**request, "by": ""}))
+            keep(folder / "request.json", {**request, "by": ""})
     else:
         folder.parent.mkdir(parents=True)
         folder.symlink_to(outside)
     visitor = Visitor(root)
     for path in (f"/d/t/job/{nonce}", f"/d/t/job/{nonce}/part", "/d/t/release", "/"):
         assert "Alice" not in visitor.get(path).text, path
-    jobs.clean_up(own.root.folder, keep=0)
+    jobs.clean_up(own.root.folder, spare=0)
     assert len(list(outside.iterdir())) == 3, "nothing outside is removed either"
 
 
@@ -453,7 +455,7 @@ def test_no_screen_waits_for_a_pipe(root, name):
     if JOB in name:
         folder = root / jobs.FOLDER / ("a" * 32)
         folder.mkdir(parents=True)
-        (folder / "request.json").write_text('{"about": "t", "kind": "synthesize", "arguments": {"account": "x"}}')
+        keep(folder / "request.json", {"about": "t", "kind": "synthesize", "arguments": {"account": "x"}})
     if name.startswith("releases"):
         own.path("releases", "1").mkdir(parents=True)
         (own.folder / "releases/1/manifest.json").write_text("{}")

@@ -15,6 +15,7 @@ from studio_stage import Person, choose_the_cap, running_studio
 from understudy.codebook import LinkedCodebook
 from understudy.facade import demo, releases
 from understudy.studio import jobs
+from understudy.studio.kept import keep
 from understudy.studio.looking import look
 from understudy.studio.workspace import Root, new_dataset
 
@@ -442,7 +443,7 @@ def test_work_shows_its_stages_while_it_goes_on(root, person):
     job = jobs.Job(root=root, nonce=secrets.token_hex(16))
     job.folder.mkdir(parents=True)
     asked = {"account": "working/working.account", "out": "working/releases/1"}
-    jobs.write_whole(job.folder / jobs.REQUEST, {"kind": "synthesize", "about": "working", "arguments": asked})
+    keep(job.folder / jobs.REQUEST, {"kind": "synthesize", "about": "working", "arguments": asked})
     told = [{"at": 10.0 + done, "step": "drawing rows", "done": done, "total": 400} for done in (100, 200)]
     with (job.folder / jobs.LOCK).open("wb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -453,6 +454,6 @@ def test_work_shows_its_stages_while_it_goes_on(root, person):
             progress.write(json.dumps(told[1]) + "\n")
         person.wait("50%, about 4 minutes left")
         assert person.faults() == []
-        jobs.write_whole(job.folder / jobs.RESULT, {"state": "cancelled"})
+        keep(job.folder / jobs.RESULT, {"state": "cancelled"})
     person.wait("You asked for it.")
     assert person.faults() == []

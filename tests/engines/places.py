@@ -186,7 +186,10 @@ ENGINES: Mapping[str, type[Place]] = {
 
 
 def cases(*, of: type[Place] = Place, readers: bool = True, structs: bool = False) -> list[Any]:
-    """For ``parametrize``: the engines of one kind; those of Spark take long, by ``tests/conftest.py``."""
+    """For ``parametrize``: the engines of one kind.
+
+    Spark takes long, by ``tests/conftest.py``; so does each case again for somebody who may only read.
+    """
     chosen = [
         name
         for name, kind in ENGINES.items()
@@ -194,7 +197,9 @@ def cases(*, of: type[Place] = Place, readers: bool = True, structs: bool = Fals
         and (readers or getattr(kind, "reader", None) is None)
         and (kind.knows_structs or not structs)
     ]
-    return [pytest.param(name, marks=pytest.mark.java) if name == "spark" else name for name in chosen]
+    marks: dict[str, Any] = {"spark": pytest.mark.java}
+    marks |= {name: pytest.mark.long for name in chosen if getattr(ENGINES[name], "reader", None) is not None}
+    return [pytest.param(name, marks=marks.get(name, ())) for name in chosen]
 
 
 EVERY = cases()

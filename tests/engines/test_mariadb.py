@@ -51,7 +51,7 @@ def test_the_general_log_shows_that_only_counts_leave(maria: Maria) -> None:
     assert [text for text in sent if sends(text, private)] == []
 
 
-@pytest.mark.parametrize("user", ["root", "looker"])
+@pytest.mark.parametrize("user", ["root", pytest.param("looker", marks=pytest.mark.long)])
 def test_the_log_shows_no_records_where_people_are_capped(maria: Maria, user: str) -> None:
     """With temporary tables and without."""
     maria.load("capped_visits", capped_visits())
@@ -63,7 +63,7 @@ def test_the_log_shows_no_records_where_people_are_capped(maria: Maria, user: st
     assert [text for text in sent if sends(text, {"capped_visits", "codes", *codes})] == []
 
 
-@pytest.mark.parametrize("user", ["root", "looker"])
+@pytest.mark.parametrize("user", ["root", pytest.param("looker", marks=pytest.mark.long)])
 def test_the_log_shows_no_records_of_linked_tables(maria: Maria, user: str) -> None:
     """With temporary tables and without."""
     for name, table in tables().items():

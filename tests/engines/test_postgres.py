@@ -43,7 +43,7 @@ def test_the_statement_log_shows_that_only_counts_leave(postgres: Postgres) -> N
     assert [text for text in sent if sends(text, private)] == []
 
 
-@pytest.mark.parametrize("user", ["postgres", "looker"])
+@pytest.mark.parametrize("user", ["postgres", pytest.param("looker", marks=pytest.mark.long)])
 def test_the_log_shows_no_records_of_linked_tables(postgres: Postgres, user: str) -> None:
     """With temporary tables and without."""
     for name, table in tables().items():

@@ -239,6 +239,7 @@ def _other_folders(place: Path) -> list[Target]:
     from understudy.commute.released import read_release
     from understudy.evaluate.report.release_facts import find_release, linked_facts
     from understudy.facade.agents import read_answer
+    from understudy.facade.anonymity import read_weighed
     from understudy.infer.opened import open_release
     from understudy.release.workshop import Workshop
     from understudy.sources.tables import CountTable
@@ -246,6 +247,9 @@ def _other_folders(place: Path) -> list[Target]:
     from understudy.synth.details import Details
 
     us.answer(place / "data.parquet", place / "book.toml", "count by sex", epsilon=1.0, out=place / "answer")
+    us.weigh_anonymity(
+        place / "data.parquet", place / "book.toml", 3, quasi=("age", "ward"), out=place / "weighed.json"
+    )
     terms = {"rows": 5, "method": "laplace"}
     remembered = {"parents": {"age": ["sex"]}, "people": [3, 4], "shares": [[2, 3]]}
     plan = {"format": 1, "release": "r", "terms": terms, **remembered}
@@ -288,6 +292,8 @@ def _other_folders(place: Path) -> list[Target]:
                lambda path: from_arx(BOOK.column("sex"), path), 60, "fuzzed.csv"),
         Target("details", (place / "details.npz").read_bytes(), mixed(of_zip),
                lambda path: read_details(measured, path), 60, "fuzzed.npz"),
+        Target("figures of candidates", (place / "weighed.json").read_bytes(), mixed(of_json), read_weighed, 60,
+               "fuzzed.json"),
         Target("plan", json.dumps(plan).encode(), mixed(of_json), planned, 60, "plan.unfinished/plan.json"),
     ]  # fmt: skip
 

@@ -166,7 +166,15 @@ def test_outlandish_numbers_are_refused_at_once(edges: str) -> None:
 
 @pytest.mark.parametrize(
     ("made", "words"),
-    [(None, "no codebook at"), (b"\xff\xfe", "not UTF-8"), (b"= 1", "not valid TOML"), (b"", "no [[columns]]")],
+    [
+        (None, "no codebook at"),
+        (b"\xff\xfe", "not UTF-8"),
+        ("format = 1".encode("utf-16"), "not UTF-8 text; save it as UTF-8"),
+        (b"title = 'M\xfcller'", "not UTF-8 text; save it as UTF-8"),
+        (b"PAR1\x15\x04\x15\0\xb8\xff", "is no text, but data of another kind; give the TOML file"),
+        (b"= 1", "not valid TOML"),
+        (b"", "no [[columns]]"),
+    ],
 )
 def test_files_that_are_no_codebook(tmp_path: Path, made: bytes | None, words: str) -> None:
     path = tmp_path / "book.toml"

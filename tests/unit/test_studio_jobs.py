@@ -18,6 +18,7 @@ from understudy.facade import demo, releases
 from understudy.privacy.transaction import Payment
 from understudy.studio import jobs
 from understudy.studio.jobs import ChargeFact, JobState
+from understudy.studio.kept import keep
 
 
 @pytest.fixture(scope="module")
@@ -179,7 +180,7 @@ def test_half_written_files_are_no_news(tmp_path):
     job = jobs.find(Path(tmp_path), nonce)
     (step,) = job.steps()
     assert (step.share, step.seconds_left) == (0.25, 30.0)
-    assert job.state is JobState.KILLED and job.charge_fact() is ChargeFact.FREE and job.arguments == {}
+    assert job.state is JobState.KILLED and job.charge_fact() is ChargeFact.UNKNOWN and job.arguments == {}
 
 
 TOLD = (
@@ -208,7 +209,7 @@ def test_each_stage_says_how_far_it_is_and_what_time_is_left(tmp_path):
     with (job.folder / jobs.LOCK).open("rb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         shown = visitor.get(here).text
-    jobs.write_whole(job.folder / jobs.RESULT, {"state": "done"})
+    keep(job.folder / jobs.RESULT, {"state": "done"})
     for text in (shown, visitor.get(f"{here}/events").text):
         stages = re.findall(r"<li><label>([a-z ]+) <progress[^>]*></progress></label> <span[^>]*>(.*?)</span>", text)
         assert stages == [("counting", "done"), ("drawing rows", "50%, about 4 minutes left"), ("decoding", "75%")]
@@ -230,8 +231,8 @@ def folder_of(root, *, when, **request):
     job = jobs.Job(root=root, nonce=secrets.token_hex(16))
     job.folder.mkdir(parents=True)
     (job.folder / jobs.LOCK).touch()
-    jobs.write_whole(job.folder / jobs.REQUEST, {"kind": "synthesize", "about": "example", "arguments": {}, **request})
-    jobs.write_whole(job.folder / jobs.RESULT, {"state": "done"})
+    keep(job.folder / jobs.REQUEST, {"kind": "synthesize", "about": "example", "arguments": {}, **request})
+    keep(job.folder / jobs.RESULT, {"state": "done"})
     os.utime(job.folder / jobs.REQUEST, (when, when))
     return job
 
@@ -248,18 +249,18 @@ def test_old_work_is_cleaned_up_but_never_what_runs_or_is_open(tmp_path):
     releases.open_account(tmp_path / "a.account").reserve(price.ledger, label="open", delta=1e-6)
     (held,) = releases.open_account(tmp_path / "a.account").history()
     open_one = folder_of(tmp_path, when=1, arguments={"account": "a.account"})
-    (open_one.folder / jobs.CHARGE).write_text(str(held.number))
+    keep(open_one.folder / jobs.CHARGE, {"number": held.number})
     untold = folder_of(tmp_path, when=2, arguments={"account": "gone.account"})
     running = folder_of(tmp_path, when=3)
     lock = (running.folder / jobs.LOCK).open("rb")
     fcntl.flock(lock, fcntl.LOCK_EX)
     old = [folder_of(tmp_path, when=10 + place) for place in range(4)]
     elsewhere = folder_of(tmp_path, when=1, about="another")
-    assert jobs.clean_up(tmp_path, keep=2) == 2
+    assert jobs.clean_up(tmp_path, spare=2) == 2
     left = {job.nonce for job in jobs.all_jobs(tmp_path)}
     assert left == {job.nonce for job in (open_one, untold, running, *old[2:], elsewhere)}
     lock.close()
-    assert jobs.clean_up(tmp_path, keep=2) == 1, "once it has ended, it is old work like any other"
+    assert jobs.clean_up(tmp_path, spare=2) == 1, "once it has ended, it is old work like any other"
 
 
 def test_the_stream_of_events_ends_before_the_server_cuts_it_off(tmp_path, monkeypatch):

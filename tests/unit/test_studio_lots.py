@@ -9,6 +9,7 @@ from test_studio_paying import BOOK, ended, nonce_in, planned, small
 
 from understudy.facade import book_edits, releases, tables
 from understudy.studio import lots
+from understudy.studio.kept import keep
 from understudy.studio.looking import look
 from understudy.studio.looks import find_look
 from understudy.studio.workspace import Root, write_private
@@ -129,7 +130,7 @@ def test_a_release_that_is_made_while_the_lot_is_drawn_undoes_the_lot(own, monke
 
     monkeypatch.setattr(lots, "places_of", places)
     own.looks.mkdir()
-    (own.looks / "divided.given").write_text('{"share": 0.3}')
+    keep(own.looks / "divided.given", {"share": 0.3})
     assert not look(own, lots.LOOK)
     assert "nobody of them can be kept back any more" in find_look(own, lots.LOOK).problem
     assert anew(own).holdout is None and not list(own.folder.glob("*.parquet"))

@@ -19,6 +19,7 @@ from understudy.facade import codebooks, methods, outlooks, releases, tables
 from understudy.release.folders import digest_of, digest_of_bytes
 from understudy.studio import approvals, jobs, plans, publishing
 from understudy.studio.jobs import JobState
+from understudy.studio.kept import keep
 from understudy.studio.released import find_release
 from understudy.studio.workspace import Root, new_dataset
 
@@ -482,7 +483,7 @@ def test_a_check_that_was_stopped_is_begun_again_on_demand(tmp_path):
     here = "/d/small/publish/1"
     visitor.done(f"{here}/check")
     stopped = checked(own)
-    jobs.write_whole(stopped.folder / "result.json", {"state": "cancelled"})  # it may be over before one can stop it
+    keep(stopped.folder / "result.json", {"state": "cancelled"})  # it may be over before one can stop it
     shown = visitor.get(here).text
     assert "The check was cancelled" in shown and "Check it again" in shown and "hx-post" not in shown
     assert publishing.check_of(find_release(own, "1")).nonce == stopped.nonce, "looking does not begin it again"
@@ -759,13 +760,13 @@ def test_what_was_written_before_a_job_was_stopped_is_told(tmp_path):
     (job,) = jobs.all_jobs(own.root.folder)
     ended(own, job.nonce)
     for state in ("cancelled", "failed"):
-        jobs.write_whole(job.folder / "result.json", {"state": state})
+        keep(job.folder / "result.json", {"state": state})
         told = visitor.get(f"/d/small/job/{job.nonce}").text
         assert "Nothing was written" not in told and "small/releases/1 had been written already" in told
         assert "Yes." in told
-    jobs.write_whole(job.folder / "request.json", job.request | {"arguments": job.arguments | {"out": "small/no"}})
+    keep(job.folder / "request.json", job.request | {"arguments": job.arguments | {"out": "small/no"}})
     assert "Nothing was written." in visitor.get(f"/d/small/job/{job.nonce}").text
-    jobs.write_whole(job.folder / "request.json", job.request | {"kind": "evaluate"})
+    keep(job.folder / "request.json", job.request | {"kind": "evaluate"})
     assert "the account remembers the look" in visitor.get(f"/d/small/job/{job.nonce}").text
 
 
@@ -811,7 +812,7 @@ def test_one_report_at_a_time(tmp_path):
     nonce = nonce_in(visitor.get("/d/small/report"))
     folder = tmp_path / jobs.FOLDER / ("1" * 32)
     folder.mkdir(parents=True)
-    (folder / jobs.REQUEST).write_text(json.dumps({"kind": "evaluate", "about": "small", "arguments": {}}))
+    keep(folder / jobs.REQUEST, {"kind": "evaluate", "about": "small", "arguments": {}})
     with (folder / jobs.LOCK).open("wb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # as the process that works holds it
         shown = visitor.get("/d/small/report").text

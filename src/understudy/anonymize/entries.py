@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from understudy.errors import CodebookError, ParameterError
-from understudy.loading import loader
+from understudy.loading import loader, not_text
 from understudy.parameters import Class, ExactNumber, Several, Text, make_declared, read_options
 
 _TEXT = Text(admitted=lambda value: isinstance(value, str))
@@ -23,7 +23,7 @@ def read_text(path: Path, called: str, absent: str) -> str:
     except FileNotFoundError:
         raise CodebookError(f"{absent} {str(path)!r}; check the path.") from None
     except UnicodeDecodeError:
-        raise CodebookError(f"{called} {str(path)!r} is not UTF-8 text; save it as UTF-8.") from None
+        raise CodebookError(f"{called} {str(path)!r} {not_text(path, 'give TOML or CSV')}.") from None
     except OSError as reason:
         raise CodebookError(f"{called} {str(path)!r} cannot be read ({reason.strerror}).") from None
 

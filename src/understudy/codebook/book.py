@@ -22,7 +22,7 @@ from understudy.codebook.unit import PersonUnit, unit_faults
 from understudy.codebook.weight import weight_faults
 from understudy.errors import CodebookError
 from understudy.files import write_file
-from understudy.loading import loader, loading
+from understudy.loading import loader, loading, not_text
 
 if TYPE_CHECKING:
     from understudy.codebook.constraints import Allowed
@@ -423,7 +423,8 @@ def read_text(path: str | Path) -> str:
             f"there is no codebook at {str(path)!r}; draft one with `understudy codebook draft DATA -o {path}`."
         ) from None
     except UnicodeDecodeError:
-        raise CodebookError(f"the codebook {str(path)!r} is not UTF-8 text; save it as UTF-8.") from None
+        why = not_text(Path(path), "give the TOML file that `understudy codebook draft` writes")
+        raise CodebookError(f"the codebook {str(path)!r} {why}.") from None
     except OSError as reason:
         fault = "it is a folder; name the file" if Path(path).is_dir() else reason.strerror
         raise CodebookError(f"the codebook {str(path)!r} cannot be read ({fault}).") from None

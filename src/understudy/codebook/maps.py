@@ -11,7 +11,7 @@ from understudy.codebook.columns import Column
 from understudy.codebook.linked import LinkedCodebook
 from understudy.codebook.rules import Determines, code_of_value
 from understudy.errors import ParameterError
-from understudy.loading import loader
+from understudy.loading import loader, not_text
 
 
 @loader("the map", remedy="save it as CSV in UTF-8, with two columns below a header.", error=ParameterError)
@@ -24,7 +24,7 @@ def read_map(path: str | Path) -> dict[str, str]:
     except OSError as reason:
         raise ParameterError(f"the map {str(path)!r} cannot be read ({reason.strerror}); check the path.") from None
     except UnicodeDecodeError:
-        raise ParameterError(f"the map {str(path)!r} is not UTF-8 text; save it as CSV in UTF-8.") from None
+        raise ParameterError(f"the map {str(path)!r} {not_text(place, 'save it as CSV')}.") from None
     except csv.Error as reason:
         raise ParameterError(f"the map {str(path)!r} is no CSV file ({reason}); save it as CSV in UTF-8.") from None
     odd = next((number for number, row in enumerate(rows, start=1) if len(row) != 2), None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from understudy.privacy.account import Account
     from understudy.release.verify import Verdict
     from understudy.sources.base import Report
+
+_OUTCOMES = ("detail_lost", "suppressed", "highest", "mean")
+"""Shares that say what would come of a way to anonymise a table."""
 
 
 def asked_options() -> dict[str, Option]:
@@ -165,8 +169,6 @@ def weigh_anonymity(
         By what would be asked of :func:`anonymize` (``(("k", 5), ("suppression", 0.05))``), what would come out:
         ``detail_lost``, ``suppressed`` and the risk (``highest``, ``mean``), or ``why_not``.
     """
-    import json
-
     from understudy.anonymize.recipe import Recipe
     from understudy.anonymize.report.alternatives import weigh
     from understudy.codec import to_plain
@@ -189,6 +191,24 @@ def weigh_anonymity(
         text = json.dumps({"quasi": names, "candidates": figures}, ensure_ascii=False)
         replace_file(Path(out), text, what="the file of figures")
     return {tuple(way.items()): one for way, one in zip(ways, weighed, strict=True)}
+
+
+def read_weighed(path: str | Path) -> tuple[list[str] | None, list[dict[str, Any]]]:
+    """The file that :func:`weigh_anonymity` wrote: quasi-identifiers, and each way with what would come out."""
+    from understudy.loading import loading
+
+    with loading(path, "the file of figures", remedy="weigh the table again.", error=ParameterError):
+        written = json.loads(Path(path).read_text(encoding="utf-8"))
+        for one in written["candidates"]:
+            shares = [one[name] for name in (*_OUTCOMES, *(("suppression",) if "suppression" in one else ()))]
+            is_way = type(one["k"]) is int and one["k"] >= 2 and ("suppression" in one or one["mondrian"] is True)
+            is_told = all(isinstance(share, int | float) and 0 <= share <= 1 for share in shares)
+            if not is_way or not isinstance(one["why_not"], str) or not (is_told or one["why_not"]):
+                raise ValueError("a way to anonymise lacks what is asked for, or what would come out")
+        quasi = written["quasi"]
+        if quasi is not None and not all(isinstance(name, str) for name in list(quasi)):
+            raise ValueError("the quasi-identifiers are no names")
+        return quasi, written["candidates"]
 
 
 def risk_options() -> dict[str, Option]:

@@ -29,6 +29,13 @@ def check_address(address: str) -> None:
     parse_address(address)
 
 
+def strange_sign(address: str) -> str | None:
+    """A sign that an address is read without, or only up to, so that another place would be opened than is named."""
+    from understudy.sources import addresses
+
+    return addresses.strange_sign(address)
+
+
 def tables_in(data: Any) -> tuple[str, ...]:
     """The names of the tables of a DuckDB file, in order; none for anything else. Reads no row."""
     from understudy.sources.linked_draft import table_names

@@ -17,15 +17,21 @@ _UNREAD = re.compile(r"[\x00-\x1f\x7f#]")
 _SECRET = re.compile(r"pass|pwd|secret|token|credential", re.IGNORECASE)
 
 
+def strange_sign(address: str) -> str | None:
+    """A sign that an address is read without, or only up to, so that another place would be opened than is named."""
+    found = _UNREAD.search(address)
+    return found and found[0]
+
+
 def parse_address(address: str, table: str | None = None) -> Address:
     """The parts of an address such as ``postgresql://user@host:port/db?table=schema.table``.
 
     >>> parse_address("postgresql://ann@db.example/claims?table=public.visits").label
     'public.visits in PostgreSQL database claims at db.example'
     """
-    if (strange_sign := _UNREAD.search(address)) is not None:  # `urlsplit` would leave it out, or what comes behind
+    if (sign := strange_sign(address)) is not None:
         raise DataError(
-            f"the address has {strange_sign[0]!r}, which no part of an address can have. Write %23 for # in the name "
+            f"the address has {sign!r}, which no part of an address can have. Write %23 for # in the name "
             "of a table, and rename a file whose name has such a sign."
         )
     try:

@@ -183,8 +183,8 @@ def is_database(address: str) -> bool:
     return "://" in address or engine_of_file(_split(address)[0]) is not None
 
 
-_NOT_IN_ADDRESSES = ("names", "origin", "attestation")
-_FILE_OPTIONS = ("table", *(field.name for field in fields(FileReading) if field.name not in _NOT_IN_ADDRESSES))
+_NO_OPTIONS = ("names", "origin", "attestation")
+_FILE_OPTIONS = ("table", *(field.name for field in fields(FileReading) if field.name not in _NO_OPTIONS))
 _QUERY = re.compile(rf"\?(({'|'.join(_FILE_OPTIONS)})=.*)$", re.DOTALL)
 
 

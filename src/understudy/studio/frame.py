@@ -118,7 +118,7 @@ def page(
     text = environment().get_template(template or f"{screen}.html").render(**{**shown, **values})
     if (refused := session.take_refused()) is not None:
         text = refilled(text, refused)
-    return Response(text, status_code=status, media_type="text/html; charset=utf-8")
+    return _html(text, status)
 
 
 def spell_time(seconds: float) -> str:
@@ -140,7 +140,12 @@ def fragment(request: Request, template: str, screen: str, **values: Any) -> Res
     session = session_of(request)
     shown = {"t": texts(screen), "csrf": session.csrf, "person": session.person, **values}
     text = environment().get_template(template).render(**shown)
-    return Response(text, media_type="text/html; charset=utf-8")
+    return _html(text)
+
+
+def _html(text: str, status: int = 200) -> Response:
+    """Names of files and damaged manifests may hold halves of characters, which no page can: they become "?"."""
+    return Response(text.encode("utf-8", "replace"), status_code=status, media_type="text/html; charset=utf-8")
 
 
 def go(address: str) -> Response:

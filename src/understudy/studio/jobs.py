@@ -3,17 +3,18 @@
 ::
 
     .studio/jobs/NONCE/      0700; made once, so that a form that is sent twice starts one job
-        request.json         what is asked, by whom and when
+        request.json         what is asked, by whom and when (JSON with a digest, see `kept.py`)
         lock                 held by the process that works; free as soon as it is gone, however it went
         pid                  of that process
         cancel               somebody asked it to stop
         progress.jsonl       steps, as the work reports them
-        charge               number of the charge, written as soon as the account has it
-        result.json          how it ended; appears whole
+        charge               number of the charge, written as soon as the account has it (JSON with a digest)
+        result.json          how it ended; appears whole (JSON with a digest)
 
 None of these is ever a link that leads out of the root: such a one counts as missing. Nothing else is kept: another
 studio on the same root finds the same jobs, running or not. What an account was charged is read from the account, never
-guessed.
+guessed. Work whose request is damaged may be any work on any data set: it keeps its number from being given again, and
+holds up whatever it may be doing.
 """
 
 import datetime as dt
@@ -25,9 +26,9 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -35,8 +36,9 @@ from typing import Any
 from understudy.errors import ParameterError, UnderstudyError
 from understudy.facade import releases
 from understudy.files import Access, make_folders, make_scratch, open_lock, refuse_special, write_file
+from understudy.studio.kept import keep, kept
 from understudy.studio.texts import texts
-from understudy.studio.workspace import OutsideRootError, Root, read_json
+from understudy.studio.workspace import OutsideRootError, Root
 
 PAYING = ("synthesize",)
 """Kinds of work that an account is charged for; it only remembers the others."""
@@ -128,6 +130,11 @@ class Job:
         return self._read(REQUEST)
 
     @property
+    def is_readable(self) -> bool:
+        """Whether it is known what was asked; nothing else is known where the file is damaged."""
+        return bool(self.request)
+
+    @property
     def kind(self) -> str:
         """The use case."""
         return str(self.request.get("kind", ""))
@@ -146,7 +153,7 @@ class Job:
     def _read(self, name: str) -> dict[str, Any]:
         """One of its files; empty where it is not there, or nothing that was written here."""
         try:
-            return read_json(self.file(name))
+            return kept(self.file(name))
         except OSError:  # a link to elsewhere
             return {}
 
@@ -172,15 +179,10 @@ class Job:
         """Every step that was reported, in order."""
         steps: dict[str, Step] = {}
         with suppress(OSError):
-            for line in self.file(PROGRESS).read_text(encoding="utf-8").splitlines():
-                with suppress(ValueError, KeyError, TypeError, RecursionError):  # the last line may be half written
-                    told = json.loads(line)
-                    name, at = told["step"], told["at"]
-                    known = steps.get(name)
-                    began, first = (at, told["done"]) if known is None else (known.began, known.first)
-                    steps[name] = Step(
-                        name=name, done=told["done"], total=told["total"], began=began, last=at, first=first
-                    )
+            for line in self.file(PROGRESS).read_bytes().splitlines():
+                if (told := _reported(line)) is not None:
+                    known = steps.get(told.name, told)
+                    steps[told.name] = replace(told, began=known.began, first=known.first)
         return list(steps.values())
 
     def cancel(self) -> None:
@@ -198,28 +200,44 @@ class Job:
 
     def charge_fact(self) -> ChargeFact:
         """Whether it was charged, as the account says now."""
+        if not self.is_readable:
+            return ChargeFact.UNKNOWN
         account = self.arguments.get("account")
         if account is None or self.kind not in PAYING:
             return ChargeFact.FREE
         try:
             opened = releases.open_account(self.root / account)
-            if (number := self._charge_number()) is not None:
+            if self.is_noted:
+                number = self._read(CHARGE).get("number")
                 return _FACTS[next(charge for charge in opened.history() if charge.number == number).state.value]
-            if self.state is not JobState.KILLED:
-                return ChargeFact.NOTHING
+            if (state := self.state) is not JobState.KILLED:  # what ended well has noted what it paid
+                return ChargeFact.UNKNOWN if state is JobState.DONE else ChargeFact.NOTHING
             # killed, perhaps between the charge and its note: any open charge since then may be its own
             since = releases.charges_since(self.root / account, dt.datetime.fromisoformat(self.request["when"]))
         except (UnderstudyError, OSError, ValueError, KeyError, StopIteration):
             return ChargeFact.UNKNOWN
         return ChargeFact.HELD if any(charge.state.value == "held" for charge in since) else ChargeFact.NOTHING
 
-    def _charge_number(self) -> int | None:
-        try:
-            return int(self.file(CHARGE).read_text(encoding="ascii"))
-        except (OSError, ValueError):
-            return None
+    @property
+    def is_noted(self) -> bool:
+        """Whether something stands where the number of its charge is noted, readable or not."""
+        return os.path.lexists(self.folder / CHARGE)
 
 
+def _reported(line: bytes) -> Step | None:
+    """A line of progress; the last one may be half written, and whoever wrote into the file said nothing."""
+    try:
+        told = json.loads(line)
+        at, done, total = (told[name] for name in ("at", "done", "total"))
+        is_told = isinstance(done, int) and isinstance(total, int) and isinstance(at, int | float)
+        is_told = is_told and all(0 <= one < _MOST_TOLD for one in (at, done, total))
+        return Step(name=str(told["step"]), done=done, total=total, began=at, last=at, first=done) if is_told else None
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return None
+
+
+_MOST_TOLD = 10**15
+"""No moment and no number of anything that is done is larger."""
 _FACTS = {"held": ChargeFact.HELD, "committed": ChargeFact.COMMITTED, "cancelled": ChargeFact.GIVEN_BACK}
 _children: list["subprocess.Popen[bytes]"] = []
 
@@ -242,7 +260,7 @@ def start(
     half = make_scratch(job.folder)
     when = dt.datetime.now(dt.UTC).replace(microsecond=0).isoformat()  # accounts write down whole seconds
     request = {"kind": kind, "arguments": dict(arguments), "about": about, "by": by, "when": when, **more}
-    write_whole(half / REQUEST, request)
+    keep(half / REQUEST, request)
     lock = open_lock(half / LOCK)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)  # the child inherits it: at no moment does the job look dead
@@ -290,16 +308,23 @@ def find(root: Path, nonce: str) -> Job | None:
     return None
 
 
-def all_jobs(root: Path, *, about: str | None = None) -> list[Job]:
-    """Those of a root, or about one data set; the latest first."""
-    found = [job for job in _jobs_of(root) if about is None or job.request.get("about") == about]
-    return sorted(found, key=_asked_at, reverse=True)
+def all_jobs(root: Path, *, about: str | None = None, kinds: Collection[str] = ()) -> list[Job]:
+    """Those of a root, or about one data set, of all kinds or of some; the latest first.
+
+    Work whose request is damaged may be any of them.
+    """
+
+    def is_meant(job: Job) -> bool:
+        asked = job.request
+        return not asked or ((about is None or asked.get("about") == about) and (not kinds or job.kind in kinds))
+
+    return sorted(filter(is_meant, _jobs_of(root)), key=_asked_at, reverse=True)
 
 
 def releasing(root: Path, about: str) -> Job | None:
     """The work that makes the next release of a data set right now, if there is any."""
-    known = all_jobs(root, about=about)
-    return next((job for job in known if job.kind in RELEASING and job.state is JobState.RUNNING), None)
+    known = all_jobs(root, about=about, kinds=RELEASING)
+    return next((job for job in known if job.state is JobState.RUNNING), None)
 
 
 def _asked_at(job: Job) -> float:
@@ -308,8 +333,8 @@ def _asked_at(job: Job) -> float:
     return 0.0  # somebody cleans up just now
 
 
-def clean_up(root: Path, *, keep: int = KEPT) -> int:
-    """Remove folders of old work, and return how many: of each data set the newest ``keep`` stay.
+def clean_up(root: Path, *, spare: int = KEPT) -> int:
+    """Remove folders of old work, and return how many: of each data set the newest ``spare`` stay.
 
     Work that runs stays, and work whose account entry is open or cannot be read: its folder is what tells people that
     a price counts as spent though nothing was finished.
@@ -319,9 +344,9 @@ def clean_up(root: Path, *, keep: int = KEPT) -> int:
     for job in all_jobs(root):
         about = str(job.request.get("about"))
         newest[about] = newest.get(about, 0) + 1
-        if newest[about] <= keep or job.state is JobState.RUNNING:
+        if newest[about] <= spare or job.state is JobState.RUNNING:
             continue
-        if job.charge_fact() in (ChargeFact.HELD, ChargeFact.UNKNOWN):
+        if job.charge_fact() in (ChargeFact.HELD, ChargeFact.UNKNOWN) and (job.is_readable or job.is_noted):
             continue
         shutil.rmtree(job.folder, ignore_errors=True)
         removed += 1
@@ -333,11 +358,6 @@ def _jobs_of(root: Path) -> Iterator[Job]:
         for folder in (root / FOLDER).iterdir():
             if (job := find(root, folder.name)) is not None:
                 yield job
-
-
-def write_whole(path: Path, value: Any) -> None:
-    """A JSON file that appears at once, for its owner."""
-    write_file(path, json.dumps(value, ensure_ascii=False), Access.OWNER)
 
 
 def _is_held(path: Path) -> bool:

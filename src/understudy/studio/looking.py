@@ -3,17 +3,18 @@
 It writes what it saw, or one sentence on why it could not, into ``.looks/`` and says nothing on its own.
 """
 
-import json
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
 
-from understudy.errors import UnderstudyError
+from understudy.errors import ParameterError, UnderstudyError
 from understudy.studio import lots
 from understudy.studio.changes import changing
+from understudy.studio.kept import kept
 from understudy.studio.looks import keep_look, key_of, look_file
 from understudy.studio.stored_books import table_of
 from understudy.studio.texts import texts
@@ -119,8 +120,11 @@ def _persons(own: Dataset) -> Any:
 
 def _given(own: Dataset, kind: str) -> Any:
     """What a person answered; it is used once."""
-    given = json.loads(look_file(own, kind, "given").read_text(encoding="utf-8"))
-    (own.looks / f"{kind}.given").unlink()
+    given = kept(look_file(own, kind, "given"))
+    with suppress(OSError):
+        (own.looks / f"{kind}.given").unlink()
+    if not given:
+        raise ParameterError(texts("data")["given_lost"])
     return given
 
 

@@ -20,8 +20,9 @@ from typing import Any
 
 from understudy.errors import ParameterError
 from understudy.files import refuse_special
+from understudy.studio.kept import keep, kept
 from understudy.studio.texts import texts
-from understudy.studio.workspace import Dataset, file_of, private_folder, read_json, write_private
+from understudy.studio.workspace import Dataset, file_of, private_folder, write_private
 
 KINDS = ("rows", "draft", "columns", "rules", "persons", "answers", "accepted", "parted", "taken", "divided")
 """Looks; the last five also write: into the codebook what a person answered, or which people were kept back."""
@@ -49,15 +50,15 @@ class Look:
 def find_look(own: Dataset, kind: str) -> Look:
     """The newest look of a kind."""
     running = _is_running(own, kind)
-    kept = read_json(look_file(own, kind, "json"))
-    if not kept or not isinstance(kept.get("seen"), dict | None):
+    found = kept(look_file(own, kind, "json"))
+    if not found:
         return Look(kind=kind, is_running=running)
     return Look(
         kind=kind,
         is_running=running,
-        is_stale=kept.get("key") != key_of(own, kind),
-        problem=kept.get("problem", ""),
-        seen=kept.get("seen"),
+        is_stale=found["key"] != key_of(own, kind),
+        problem=found.get("problem", ""),
+        seen=found.get("seen"),
     )
 
 
@@ -96,7 +97,7 @@ def start_look(own: Dataset, *kinds: str, given: Any = None) -> None:
         for kind in kinds:
             write_private(folder / f"{kind}.running", f"0 {time.time():.0f}")
     if given is not None:
-        write_private(folder / f"{kinds[0]}.given", json.dumps(given, ensure_ascii=False))
+        keep(folder / f"{kinds[0]}.given", given)
     else:
         (folder / f"{kinds[0]}.given").unlink(missing_ok=True)  # of a look that was killed before it began
     (folder / f"{kinds[0]}.json").unlink(missing_ok=True)  # later kinds are as they were, until their turn comes
@@ -138,7 +139,7 @@ def _reap(process: subprocess.Popen[bytes], folder: Path, kinds: tuple[str, ...]
 def keep_look(own: Dataset, kind: str, key: str, **content: Any) -> None:
     """Write down what was seen."""
     folder = private_folder(own.looks)
-    write_private(folder / f"{kind}.json", json.dumps({"key": key, **content}, ensure_ascii=False, default=list))
+    keep(folder / f"{kind}.json", {"key": key, **content})
     (folder / f"{kind}.running").unlink(missing_ok=True)
 
 

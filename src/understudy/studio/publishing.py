@@ -46,13 +46,14 @@ def start_handing_out(release: Released, kind: str, *, by: str) -> Job:
 def _jobs_on(release: Released, *kinds: str) -> list[Job]:
     own = release.own
     folder = own.shown(release.folder)
-    known = jobs.all_jobs(own.root.folder, about=own.name)
-    return [job for job in known if job.kind in kinds and job.arguments.get("folder") == folder]
+    known = jobs.all_jobs(own.root.folder, about=own.name, kinds=kinds)
+    return [job for job in known if job.arguments.get("folder") == folder]
 
 
 def _start(release: Released, kind: str, *, by: str, **asked: str) -> Job:
     own, folder = release.own, release.own.shown(release.folder)
-    ended = sorted(job.nonce for job in _jobs_on(release, kind) if job.state is not JobState.RUNNING)
+    known = jobs.all_jobs(own.root.folder, about=own.name, kinds=(kind,))
+    ended = sorted(job.nonce for job in known if job.state is not JobState.RUNNING or not job.is_readable)
     job, _ = jobs.start(
         own.root.folder,
         plans.form_number(kind, folder, release.stamp, ended),  # two tabs that ask at once start one

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from understudy.errors import ParameterError
+from understudy.files import refuse_special
 from understudy.studio.texts import texts
-from understudy.studio.workspace import Dataset, read_json
+from understudy.studio.workspace import Dataset
 
 MANIFEST, FACE, SIGNATURE = "manifest.json", "index.html", "signature.json"
 
@@ -34,7 +35,13 @@ class Released:
     @property
     def manifest(self) -> dict[str, Any]:
         """What it states; empty where that cannot be read."""
-        return read_json(self.file(MANIFEST))
+        place = self.file(MANIFEST)
+        try:
+            refuse_special(place, follow=True)  # a pipe would be waited for
+            stated = json.loads(place.read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError):
+            return {}
+        return stated if isinstance(stated, dict) else {}
 
     @property
     def digest(self) -> str:

@@ -16,7 +16,8 @@ from typing import Any
 from understudy.errors import StoppedError, UnderstudyError
 from understudy.files import Access, append_to, write_file
 from understudy.interrupts import not_while_importing
-from understudy.studio.jobs import CANCEL, CHARGE, PID, PROGRESS, REQUEST, RESULT, JobState, write_whole
+from understudy.studio.jobs import CANCEL, CHARGE, PID, PROGRESS, REQUEST, RESULT, JobState
+from understudy.studio.kept import keep, kept
 
 _OFTEN = 0.2
 """Seconds between two lines about one step."""
@@ -54,7 +55,7 @@ def main(folder: Path, lock: int) -> None:
         result = {"state": JobState.CANCELLED}
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)  # it has ended; how it ended is written down in any case
-    write_whole(folder / RESULT, result)
+    keep(folder / RESULT, result)
 
 
 def _work(folder: Path) -> dict[str, Any]:
@@ -64,9 +65,9 @@ def _work(folder: Path) -> dict[str, Any]:
 
     read_databases_alone()
     try:
-        request = json.loads((folder / REQUEST).read_text(encoding="utf-8"))
+        request = kept(folder / REQUEST)
         report = Reporter(folder / PROGRESS)
-        with told_of_charges(lambda charge: _note(folder / CHARGE, str(charge.number))):
+        with told_of_charges(lambda charge: keep(folder / CHARGE, {"number": charge.number})):
             told = KINDS[request["kind"]](request["arguments"], report)
         return {"state": JobState.DONE, "told": told}
     except StoppedError:

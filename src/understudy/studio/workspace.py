@@ -5,7 +5,6 @@ the folder, see :class:`Dataset`. No path may leave the root, by ``..``, by bein
 """
 
 import glob
-import json
 import os
 import re
 import tomllib
@@ -18,6 +17,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from understudy.errors import ParameterError, UnderstudyError
+from understudy.facade.peeks import strange_sign
 from understudy.files import Access, make_folders, refuse_special, write_file
 from understudy.studio.forms import FieldError
 from understudy.studio.texts import texts
@@ -32,7 +32,6 @@ _DATABASES = ("postgresql://", "postgres://", "mariadb://", "mysql://", "spark:/
 DATABASE_FILES = ("duckdb", "sqlite", "sqlite3")
 """Schemes of databases that are one file, which must lie below the root like any other."""
 _MOST_LISTED = 500
-_UNREAD = re.compile(r"[\x00-\x1f\x7f#]")
 MOST_CODEBOOK = 20_000_000
 
 
@@ -132,7 +131,7 @@ class Root:
         if found and scheme not in DATABASE_FILES:
             raise ParameterError(texts("workspace")["scheme"].format(address=words[:80], scheme=scheme[:20]))
         path, question, options = (rest.removeprefix("/") if found else words).partition("?")
-        if found and _UNREAD.search(path):  # addresses are read without these, as another place
+        if found and strange_sign(path) is not None:
             raise OutsideRootError(texts("workspace")["outside"].format(path=path[:80]))
         base = self.folder if folder is None else folder
         place = self.path(base, path)
@@ -338,16 +337,6 @@ def read_toml(place: Path) -> dict[str, Any]:
         return tomllib.loads(place.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError) as reason:
         raise ParameterError(texts("workspace")["unreadable"].format(file=str(place), why=reason)) from None
-
-
-def read_json(place: Path) -> dict[str, Any]:
-    """What was kept in a small file of ours; empty where it is not there, or nothing that was written here."""
-    try:
-        refuse_special(place, follow=True)
-        kept = json.loads(place.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return kept if isinstance(kept, dict) else {}
 
 
 def toml_text(values: dict[str, Any]) -> str:

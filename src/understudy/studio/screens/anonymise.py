@@ -8,13 +8,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from understudy.errors import ParameterError
+from understudy.facade import anonymity
 from understudy.studio import jobs, lots, plans, released
 from understudy.studio.books import is_dropped
 from understudy.studio.frame import Audience, Equivalent, dataset_of, go, page
 from understudy.studio.guard import Form, form_of, session_of
 from understudy.studio.stored_books import is_linked, one_book
 from understudy.studio.texts import texts
-from understudy.studio.workspace import Dataset, private_folder, read_json
+from understudy.studio.workspace import Dataset, private_folder
 
 if TYPE_CHECKING:
     from understudy.codebook.columns import Column
@@ -58,15 +59,16 @@ def _weighed(own: Dataset) -> dict[str, Any]:
     place = own.path(".looks", FILE)
     if not place.is_file() or place.stat().st_mtime < own.codebook.stat().st_mtime:
         return {}
-    found = read_json(place)
-    candidates = found.get("candidates")
-    is_ours = isinstance(candidates, list) and all(isinstance(one, dict) for one in candidates)
-    return found if is_ours and isinstance(found.get("quasi"), list) else {}
+    try:
+        quasi, candidates = anonymity.read_weighed(place)
+    except ParameterError:  # damaged: as if nothing had been weighed
+        return {}
+    return {"quasi": quasi, "candidates": candidates}
 
 
 def _number(own: Dataset) -> str:
-    kinds = ("candidates", "anonymize")
-    tried = sorted(job.nonce for job in jobs.all_jobs(own.root.folder, about=own.name) if job.kind in kinds)
+    known = jobs.all_jobs(own.root.folder, about=own.name, kinds=("candidates", "anonymize"))
+    tried = sorted(job.nonce for job in known)
     return plans.form_number("anonymise", own.codebook.read_bytes(), tried)
 
 

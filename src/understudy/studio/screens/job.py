@@ -27,9 +27,9 @@ STEP_OF = {"synthesize": "release", "evaluate": "report", "candidates": "", "ano
 
 
 def job_of(request: Request, own: Dataset, nonce: str) -> Job:
-    """The job that an address names, if it is about this data set."""
+    """The job that an address names, if it is, or may be, about this data set."""
     job = jobs.find(root_of(request).folder, nonce)
-    if job is None or job.request.get("about") != own.name:
+    if job is None or (job.is_readable and job.request.get("about") != own.name):
         raise NoSuchDatasetError(texts("job")["no_job"])
     return job
 
@@ -78,7 +78,8 @@ async def _told(request: Request, job: Job) -> AsyncIterator[str]:
 def _progress(job: Job) -> tuple[bool, str]:
     running = job.state is JobState.RUNNING
     template = environment().get_template("job_progress.html")
-    return running, template.render(t=texts("job"), steps_done=job.steps(), stopping=job.is_stopping, waited=job.waited)
+    text = template.render(t=texts("job"), steps_done=job.steps(), stopping=job.is_stopping, waited=job.waited)
+    return running, text.encode("utf-8", "replace").decode()
 
 
 @router.post("/d/{dataset}/job/{nonce}/cancel")

@@ -30,14 +30,18 @@ def show(request: Request, dataset: str) -> Response:
         plan, fault = plans.saved_plan(own), ""
     except ParameterError as reason:  # a recipe from elsewhere
         plan, fault = None, plain_fault(reason)
-    known = jobs.all_jobs(root_of(request).folder, about=own.name)
+    known = jobs.all_jobs(root_of(request).folder, about=own.name, kinds=jobs.RELEASING)
     values: dict[str, Any] = {
         "plan": plan,
         "fault": fault,
         "jobs": [
-            {"job": job, "state": job.state.value, "when": job.request.get("when", ""), "by": job.request.get("by", "")}
+            {
+                "job": job,
+                "state": job.state.value if job.is_readable else "damaged",
+                "when": job.request.get("when", ""),
+                "by": job.request.get("by", ""),
+            }
             for job in known
-            if job.kind in jobs.RELEASING
         ],
         "running": jobs.releasing(root_of(request).folder, own.name),
         "folder": own.shown(own.releases / released.next_name(own)),
@@ -81,7 +85,7 @@ def form_number(own: Dataset) -> str:
     an old tab has a number that no longer holds.
     """
     account = releases.open_account(own.account) if own.account.is_file() else None
-    tried = sorted(job.nonce for job in jobs.all_jobs(own.root.folder, about=own.name) if job.kind == "synthesize")
+    tried = sorted(job.nonce for job in jobs.all_jobs(own.root.folder, about=own.name, kinds=("synthesize",)))
     return plans.form_number(
         "release",
         None if account is None else (account.identity, len(account.history())),

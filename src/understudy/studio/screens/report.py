@@ -72,13 +72,13 @@ def _may_change(own: Dataset, known: list[Released]) -> bool:
 
 def _making(own: Dataset) -> jobs.Job | None:
     """The report that is being made right now, if any: nobody needs a second one beside it."""
-    known = jobs.all_jobs(own.root.folder, about=own.name)
-    return next((job for job in known if job.kind == "evaluate" and job.state is jobs.JobState.RUNNING), None)
+    known = jobs.all_jobs(own.root.folder, about=own.name, kinds=("evaluate",))
+    return next((job for job in known if job.state is jobs.JobState.RUNNING), None)
 
 
 def _number(release: Released) -> str:
     own = release.own
-    tried = sorted(job.nonce for job in jobs.all_jobs(own.root.folder, about=own.name) if job.kind == "evaluate")
+    tried = sorted(job.nonce for job in jobs.all_jobs(own.root.folder, about=own.name, kinds=("evaluate",)))
     return plans.form_number("report", release.name, release.digest, tried)
 
 
