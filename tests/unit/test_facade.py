@@ -13,7 +13,7 @@ import understudy as us
 from understudy.cli.app import PANELS
 from understudy.codebook import Categorical, Codebook, Integer, Role
 from understudy.errors import ParameterError
-from understudy.facade import averages, looks
+from understudy.facade import anonymity, averages, looks
 from understudy.reconstruct import Aggregate
 
 BOOK = Codebook(
@@ -163,3 +163,16 @@ def test_the_guide_puts_every_command_beside_its_function():
     told = {word.split()[0] for _, _, cell in rows for word in re.findall(r"`([^`]+)`", cell)}
     beside = set(re.findall(r"`(studio|serve|mcp|keys|projects|review)`", page))
     assert commands <= told | beside and told <= commands, (commands - told - beside, told - commands)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_was_weighed_is_read_again_also_where_no_detail_is_lost(tmp_path, seed):
+    """A table whose classes are large enough keeps all its detail: 1 - kept / whole must not round below zero."""
+    drawn = np.random.default_rng(seed)
+    levels = tuple("abcdefg"[: drawn.integers(2, 8)])
+    table = pa.table({"x": np.repeat(levels, drawn.integers(40, 90, size=len(levels)))})
+    book = Codebook(columns=(Categorical(name="x", levels=levels),))
+    weighed = anonymity.weigh_anonymity(table, book, 5, quasi=("x",), out=tmp_path / "w.json")
+    quasi, figures = anonymity.read_weighed(tmp_path / "w.json")
+    assert quasi == ["x"] and [one["detail_lost"] for one in figures] == [one.detail_lost for one in weighed.values()]
+    assert figures[0]["detail_lost"] == pytest.approx(0, abs=1e-12)

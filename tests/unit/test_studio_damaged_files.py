@@ -14,8 +14,8 @@ from studio_visitor import Visitor
 from test_studio_paying import checked, ended, handed_out, nonce_in, planned, small
 
 from understudy.studio import jobs
-from understudy.studio.jobs import ChargeFact
-from understudy.studio.kept import keep
+from understudy.studio.jobs import ChargeFact, JobState
+from understudy.studio.kept import keep, kept
 from understudy.studio.looking import look
 
 SEED = int(os.environ.get("UNDERSTUDY_FUZZ_SEED", "1"))
@@ -140,6 +140,13 @@ def test_a_damaged_note_of_a_charge_is_not_told_as_no_charge(tmp_path):
             note.write_bytes(content)
         assert job.charge_fact() is ChargeFact.UNKNOWN, content
         assert "This cannot be told here" in visitor.get(f"/d/small/job/{nonce}").text
+    (job.folder / jobs.RESULT).write_bytes(b"")
+    assert job.state is JobState.KILLED and job.charge_fact() is ChargeFact.UNKNOWN, "nobody else noted that charge"
+    keep(job.folder / jobs.RESULT, {"state": "failed"})
+    assert job.charge_fact() is ChargeFact.UNKNOWN
+    assert jobs.clean_up(tmp_path, spare=0) == 0
+    keep(job.folder / jobs.REQUEST, job.request | {"when": "2999-01-01T00:00:00+00:00"})
+    assert job.charge_fact() is ChargeFact.NOTHING, "the charge was made before it was asked for"
 
 
 def test_work_whose_request_is_damaged_shuts_no_way_and_holds_up_what_it_may_be_doing(tmp_path):
@@ -214,3 +221,11 @@ def is_readable(root: Path, place: Path) -> bool:
     except ParameterError as reason:
         assert "studio.toml" in str(reason)
         return False
+
+
+def test_what_is_kept_is_read_again_whatever_its_texts_hold(tmp_path):
+    for text in ("\ud800", "é\u2028\r\n", "\x00"):
+        keep(tmp_path / "a.json", {"text": text})
+        assert kept(tmp_path / "a.json") == {"text": text}
+    (tmp_path / "b.json").write_bytes((tmp_path / "a.json").read_bytes())
+    assert kept(tmp_path / "b.json") == {}, "it is another file's"

@@ -14,7 +14,7 @@
 None of these is ever a link that leads out of the root: such a one counts as missing. Nothing else is kept: another
 studio on the same root finds the same jobs, running or not. What an account was charged is read from the account, never
 guessed. Work whose request is damaged may be any work on any data set: it keeps its number from being given again, and
-holds up whatever it may be doing.
+holds up whatever it may be making.
 """
 
 import datetime as dt
@@ -31,7 +31,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from understudy.errors import ParameterError, UnderstudyError
 from understudy.facade import releases
@@ -39,6 +39,9 @@ from understudy.files import Access, make_folders, make_scratch, open_lock, refu
 from understudy.studio.kept import keep, kept
 from understudy.studio.texts import texts
 from understudy.studio.workspace import OutsideRootError, Root
+
+if TYPE_CHECKING:
+    from understudy.privacy.account import Charge
 
 PAYING = ("synthesize",)
 """Kinds of work that an account is charged for; it only remembers the others."""
@@ -210,13 +213,26 @@ class Job:
             if self.is_noted:
                 number = self._read(CHARGE).get("number")
                 return _FACTS[next(charge for charge in opened.history() if charge.number == number).state.value]
-            if (state := self.state) is not JobState.KILLED:  # what ended well has noted what it paid
-                return ChargeFact.UNKNOWN if state is JobState.DONE else ChargeFact.NOTHING
-            # killed, perhaps between the charge and its note: any open charge since then may be its own
-            since = releases.charges_since(self.root / account, dt.datetime.fromisoformat(self.request["when"]))
+            theirs = self._charges_of_nobody(account)
         except (UnderstudyError, OSError, ValueError, KeyError, StopIteration):
             return ChargeFact.UNKNOWN
-        return ChargeFact.HELD if any(charge.state.value == "held" for charge in since) else ChargeFact.NOTHING
+        state = self.state
+        if state is JobState.KILLED and any(charge.state.value == "held" for charge in theirs):
+            return ChargeFact.HELD  # killed between the charge and its note
+        # what ended well has noted what it paid; the note of other work may be lost, or was never written
+        return ChargeFact.UNKNOWN if theirs or state is JobState.DONE else ChargeFact.NOTHING
+
+    def _charges_of_nobody(self, account: str) -> "list[Charge]":
+        """Charges that were made while this work went on, as far as that is known, and that no other work noted."""
+        begun, ended = dt.datetime.fromisoformat(self.request["when"]), float("inf")
+        with suppress(OSError):
+            ended = self.file(RESULT).stat().st_mtime
+        others = {job._read(CHARGE).get("number") for job in _jobs_of(self.root) if job.nonce != self.nonce}
+        return [
+            charge
+            for charge in releases.charges_since(self.root / account, begun)
+            if charge.number not in others and dt.datetime.fromisoformat(charge.when).timestamp() <= ended
+        ]
 
     @property
     def is_noted(self) -> bool:
@@ -346,7 +362,7 @@ def clean_up(root: Path, *, spare: int = KEPT) -> int:
         newest[about] = newest.get(about, 0) + 1
         if newest[about] <= spare or job.state is JobState.RUNNING:
             continue
-        if job.charge_fact() in (ChargeFact.HELD, ChargeFact.UNKNOWN) and (job.is_readable or job.is_noted):
+        if job.charge_fact() in (ChargeFact.HELD, ChargeFact.UNKNOWN):
             continue
         shutil.rmtree(job.folder, ignore_errors=True)
         removed += 1

@@ -1,6 +1,6 @@
 """Small files that the studio writes for itself: JSON, with a digest of what it says and of the name of its file.
 
-One that is damaged, stands in the place of another or has another format counts as empty, so that no screen has to
+One that is damaged, has the name of another file or another format counts as empty, so that no screen has to
 doubt the shape of what it reads. The digest is no seal: whoever may write in the folder can make one.
 """
 
@@ -19,7 +19,7 @@ _WRITTEN = re.compile(r'\{"digest": "([0-9a-f]{64})", "content": (.*)\}\n', re.D
 
 def keep(place: Path, content: Any) -> None:
     """Write it so that it appears at once, for its owner."""
-    text = json.dumps(content, ensure_ascii=False, default=list)
+    text = json.dumps(content, default=list)  # in ASCII, which spells halves of characters too
     write_file(place, f'{{"digest": "{_digest(place, text)}", "content": {text}}}\n', Access.OWNER)
 
 

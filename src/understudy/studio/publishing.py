@@ -27,8 +27,10 @@ def start_check(release: Released, *, by: str) -> Job:
 
 
 def handing_out(release: Released) -> Job | None:
-    """The newest job that signs or packs the release."""
-    return next(iter(_jobs_on(release, *HANDING_OUT)), None)
+    """The newest job that signs or packs the release; one that runs and cannot be told apart may be it."""
+    known = jobs.all_jobs(release.own.root.folder, about=release.own.name, kinds=HANDING_OUT)
+    unknown = [job for job in known if not job.is_readable and job.state is JobState.RUNNING]
+    return next(iter([*unknown, *_jobs_on(release, *HANDING_OUT)]), None)
 
 
 def start_handing_out(release: Released, kind: str, *, by: str) -> Job:
@@ -53,7 +55,11 @@ def _jobs_on(release: Released, *kinds: str) -> list[Job]:
 def _start(release: Released, kind: str, *, by: str, **asked: str) -> Job:
     own, folder = release.own, release.own.shown(release.folder)
     known = jobs.all_jobs(own.root.folder, about=own.name, kinds=(kind,))
-    ended = sorted(job.nonce for job in known if job.state is not JobState.RUNNING or not job.is_readable)
+    ended = sorted(
+        job.nonce
+        for job in known
+        if not job.is_readable or (job.arguments.get("folder") == folder and job.state is not JobState.RUNNING)
+    )
     job, _ = jobs.start(
         own.root.folder,
         plans.form_number(kind, folder, release.stamp, ended),  # two tabs that ask at once start one

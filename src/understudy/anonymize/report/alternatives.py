@@ -59,7 +59,7 @@ def of_classes(label: str, sizes: Sizes, before: Sizes, *, suppressed: int) -> A
     kept = detail_bits(sizes) * sizes.sum() / rows  # a row that is gone tells nothing
     return Alternative(
         label=label,
-        detail_lost=1 - kept / whole if whole > 0 else 0.0,
+        detail_lost=max(0.0, 1 - kept / whole) if whole > 0 else 0.0,
         suppressed=suppressed / rows,
         highest=1 / int(sizes.min()),
         mean=len(sizes) / int(sizes.sum()),
