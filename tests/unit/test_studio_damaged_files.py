@@ -229,3 +229,22 @@ def test_what_is_kept_is_read_again_whatever_its_texts_hold(tmp_path):
         assert kept(tmp_path / "a.json") == {"text": text}
     (tmp_path / "b.json").write_bytes((tmp_path / "a.json").read_bytes())
     assert kept(tmp_path / "b.json") == {}, "it is another file's"
+
+
+def test_the_note_of_work_on_another_account_claims_nothing(tmp_path):
+    """Each account numbers its own charges, so the first of one is not the first of another."""
+    charged = []
+    for name in ("first", "second"):
+        own, visitor = small(tmp_path, name), Visitor(tmp_path)
+        here = f"/d/{name}"
+        visitor.done(f"{here}/quote/account", {"epsilon": "1", "delta": "1e-5", "neighbours": "add-remove"})
+        plan = {"epsilon": "0.5", "delta": "1e-6", "rows": "60", "rows_about": "200", "method": "marginals"}
+        visitor.done(f"{here}/quote", plan)
+        nonce = nonce_in(visitor.get(f"{here}/release"))
+        visitor.post(f"{here}/release", {"nonce": nonce, "confirm": name})
+        charged.append(ended(own, nonce))
+    assert kept(charged[0].folder / jobs.CHARGE) == kept(charged[1].folder / jobs.CHARGE)
+    for job in charged:
+        (job.folder / jobs.RESULT).unlink()
+    (charged[0].folder / jobs.CHARGE).unlink()
+    assert charged[0].charge_fact() is ChargeFact.UNKNOWN, "nobody noted the charge of this account"

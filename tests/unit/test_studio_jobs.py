@@ -148,7 +148,9 @@ def test_a_killed_job_without_a_note_is_told_by_the_account(root, account):
     (job.folder / jobs.RESULT).unlink()
     (job.folder / jobs.CHARGE).unlink()
     assert job.state is JobState.KILLED
-    assert job.charge_fact() is ChargeFact.NOTHING  # what is committed belongs to a release, not to a killed job
+    assert job.charge_fact() is ChargeFact.UNKNOWN  # a charge was made since, and no other work noted it
+    keep(job.folder / jobs.REQUEST, job.request | {"when": "2999-01-01T00:00:00+00:00"})
+    assert job.charge_fact() is ChargeFact.NOTHING  # none was made since
     (root / account).unlink()
     assert job.charge_fact() is ChargeFact.UNKNOWN
 

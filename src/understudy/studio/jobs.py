@@ -227,7 +227,11 @@ class Job:
         begun, ended = dt.datetime.fromisoformat(self.request["when"]), float("inf")
         with suppress(OSError):
             ended = self.file(RESULT).stat().st_mtime
-        others = {job._read(CHARGE).get("number") for job in _jobs_of(self.root) if job.nonce != self.nonce}
+        others = {
+            job._read(CHARGE).get("number")
+            for job in _jobs_of(self.root)
+            if job.nonce != self.nonce and job.arguments.get("account") == account  # each account counts from the first
+        }
         return [
             charge
             for charge in releases.charges_since(self.root / account, begun)
